@@ -1,0 +1,3 @@
+"""promptlang: a small language for prompt programs, and the engine that runs them fast."""
+
+__version__ = "0.1.0"

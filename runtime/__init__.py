@@ -1,0 +1,1 @@
+"""The engine: prompt state, radix tree, KV pool, scheduler, batches, model, sampler."""
