@@ -1,0 +1,138 @@
+"""Shapes: what a value may look like.
+
+One algebra serves twice: the checker's static types are shapes, and a `gen` of a shape decodes under a constraint compiled from it.
+Shapes are frozen and hashable, so they are keys of the compiled-constraint cache.
+
+At the top of a `gen`, scalars stand bare (`3`, `billing`); inside lists, dicts and records everything is JSON.
+"""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class Str:
+    """Text; at most `maximum` characters where given."""
+
+    maximum: int | None = None
+
+
+@dataclass(frozen=True)
+class Int:
+    """A whole number, both ends included."""
+
+    low: int | None = None
+    high: int | None = None
+
+
+@dataclass(frozen=True)
+class Float:
+    """A number, both ends included."""
+
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Bool:
+    """`true` or `false`."""
+
+
+@dataclass(frozen=True)
+class Null:
+    """`none` (written `null` in JSON, `none` bare)."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Exactly this value."""
+
+    value: str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Text that a regular expression matches whole."""
+
+    regex: str
+
+
+@dataclass(frozen=True)
+class Union:
+    """One of several, first match first."""
+
+    options: "tuple[Shape, ...]"
+
+
+@dataclass(frozen=True)
+class List:
+    item: "Shape"
+    minimum: int | None = None
+    maximum: int | None = None
+
+
+@dataclass(frozen=True)
+class Dict:
+    """String keys, values of one shape."""
+
+    value: "Shape"
+
+
+@dataclass(frozen=True)
+class Field:
+    name: str
+    shape: "Shape"
+    required: bool = True
+
+
+@dataclass(frozen=True)
+class Record:
+    """A JSON object with these fields, in this order, and no others."""
+
+    name: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class Recursive:
+    """A use of the enclosing record `name` inside its own fields."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class AnyJson:
+    """Any JSON value."""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A JSON Schema, as canonical JSON text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class ContextFree:
+    """A context-free grammar in llguidance's Lark dialect."""
+
+    text: str
+
+
+Shape: TypeAlias = (
+    Str
+    | Int
+    | Float
+    | Bool
+    | Null
+    | Constant
+    | Pattern
+    | Union
+    | List
+    | Dict
+    | Record
+    | Recursive
+    | AnyJson
+    | Schema
+    | ContextFree
+)
