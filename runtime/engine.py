@@ -1,0 +1,185 @@
+"""The engine: requests in, answers out, one model pass a step for everything that runs."""
+
+from collections.abc import Sequence as Ordered
+from dataclasses import dataclass
+from time import perf_counter
+
+import torch
+
+from promptlang.runtime.batch import Lane, build_batch
+from promptlang.runtime.chat_template import ChatTemplate
+from promptlang.runtime.eviction import make_policy
+from promptlang.runtime.generation import GenerateJob
+from promptlang.runtime.kv_pool import KvPool
+from promptlang.runtime.loading import LoadedModel
+from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.radix_tree import RadixTree
+from promptlang.runtime.requests import Answer, Cancelled, Generate, Request, RequestError
+from promptlang.runtime.sampler import sample
+from promptlang.runtime.scheduler import Job, Scheduler
+from promptlang.runtime.scoring import ScoreJob
+from promptlang.runtime.sequence import KvCache
+from promptlang.runtime.slots import SlotAllocator
+from promptlang.runtime.usage import Usage
+
+DEFAULT_KV_BYTES = 2 << 30
+"""The most memory the KV pool takes where the user gives no budget; committed as it fills."""
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """How an engine runs.
+
+    Attributes:
+        kv_bytes: memory for the KV pool, in bytes; None measures the machine.
+        shares: False computes every prompt from its start (`--no-cache`).
+        tokens_a_step: the most tokens in one model pass.
+        answers_at_once: the most requests running together.
+        policy: which cached tokens go first for room.
+    """
+
+    kv_bytes: int | None = None
+    shares: bool = True
+    tokens_a_step: int = 512
+    answers_at_once: int = 64
+    policy: str = "lru"
+
+
+class Engine:
+    """Runs requests on one model. Not thread-safe: one caller submits and steps.
+
+    Args:
+        loaded: a model with its tokenizer.
+        options: how to run.
+    """
+
+    def __init__(self, loaded: LoadedModel, options: EngineOptions | None = None) -> None:
+        options = options or EngineOptions()
+        self.model = loaded.model
+        self.tokenizer = loaded.tokenizer
+        self.template = ChatTemplate(loaded.tokenizer)
+        size = self._pool_size(options)
+        self.pool = KvPool(self.model.shape, size)
+        self.tree = RadixTree(SlotAllocator(size), make_policy(options.policy))
+        self.cache = KvCache(self.tree.allocator, self.tree, options.shares)
+        self.usage = Usage()
+        self._scheduler = Scheduler(self.cache, options.tokens_a_step, options.answers_at_once)
+
+    def _pool_size(self, options: EngineOptions) -> int:
+        per_token = KvPool.bytes_per_token(self.model.shape)
+        size = (options.kv_bytes or min(DEFAULT_KV_BYTES, _available_memory() // 4)) // per_token
+        if size < 2:
+            raise RequestError(f"a KV budget of {options.kv_bytes} bytes holds no token: one takes {per_token} bytes")
+        return size
+
+    # Requests ----------------------------------------------------------------------------------------
+
+    def new_prompt(self) -> Prompt:
+        """An empty prompt."""
+        return Prompt(self.tokenizer, self.template, self.tree if self.cache.shares else None)
+
+    def submit(self, request: Request) -> Answer:
+        """Take a request; its answer is filled in by later steps.
+
+        Raises:
+            RequestError: the request is larger than the KV pool or the model's context.
+        """
+        prompt = request.prompt
+        if not prompt.flush():
+            prompt.extend([self.tokenizer.start_id])
+        self._refuse_oversized(request)
+        answer = Answer(request)
+        job: Job
+        if isinstance(request, Generate):
+            job = GenerateJob(answer, request, self.cache, self.tokenizer)
+        else:
+            job = ScoreJob(answer, request, self.cache)
+        self._scheduler.add(job)
+        return answer
+
+    def _refuse_oversized(self, request: Request) -> None:
+        prompt = len(request.prompt.flush())
+        more = request.max_tokens if isinstance(request, Generate) else max(map(len, request.options))
+        what = f"a prompt of {prompt} tokens and {more} tokens of answer"
+        if prompt + more > self.cache.allocator.size:
+            raise RequestError(f"{what} do not fit into the KV pool of {self.cache.allocator.size} tokens; give a larger --kv-budget")
+        limit = self.model.shape.max_positions
+        if prompt + more > limit:
+            raise RequestError(f"{what} are more than the model's context of {limit} tokens")
+
+    # Stepping ----------------------------------------------------------------------------------------
+
+    def step(self) -> bool:
+        """Run one model pass over everything that can go on.
+
+        Returns:
+            Whether anything was waiting or running.
+
+        Raises:
+            RequestError: nothing can go on, though something wants to.
+        """
+        started = perf_counter()
+        scheduler = self._scheduler
+        for job in scheduler.drop_cancelled():
+            job.answer.fail(Cancelled())
+        if scheduler.is_idle:
+            return False
+        work = scheduler.plan()
+        jobs = [job for job, _ in work]
+        lanes = [lane for _, planned in work for lane in planned]
+        batch = build_batch(lanes)
+        planned = perf_counter()
+        try:
+            logits = self.model.forward(batch, self.pool)
+        except BaseException:
+            scheduler.abandon()
+            raise
+        passed = perf_counter()
+        for job in jobs:
+            job.computed()
+        self._deliver(work, logits)
+        scheduler.retire()
+        self._account(jobs, lanes, passed - planned, (planned - started) + (perf_counter() - passed))
+        return True
+
+    def _deliver(self, work: Ordered[tuple[Job, list[Lane]]], logits: torch.Tensor) -> None:
+        """Give each job its rows: generating jobs sample together, scoring jobs read theirs."""
+        row = 0
+        sampling: list[tuple[GenerateJob, int]] = []
+        for job, lanes in work:
+            rows = sum({"last": 1, "none": 0, "all": len(lane.tokens)}[lane.wants] for lane in lanes)
+            if rows and isinstance(job, GenerateJob):
+                sampling.append((job, row))
+            elif rows and isinstance(job, ScoreJob):
+                job.accept(logits[row : row + rows])
+            row += rows
+        if sampling:
+            picks = torch.tensor([at for _, at in sampling])
+            tokens, logprobs = sample(logits[picks], [job.sampling_row() for job, _ in sampling])
+            for (job, _), token, logprob in zip(sampling, tokens, logprobs, strict=True):
+                job.accept(token, logprob)
+
+    def _account(self, jobs: Ordered[Job], lanes: Ordered[Lane], model_seconds: float, host_seconds: float) -> None:
+        prefilling = any(len(lane.tokens) > 1 for lane in lanes)
+        usages = {id(usage): usage for usage in (self.usage, *(job.answer.request.usage for job in jobs))}
+        for usage in usages.values():
+            usage.forwards += 1
+            usage.host_seconds += host_seconds
+            if prefilling:
+                usage.prefill_seconds += model_seconds
+            else:
+                usage.decode_seconds += model_seconds
+            usage.peak_kv_tokens = max(usage.peak_kv_tokens, self.cache.used)
+            usage.evicted_tokens = self.cache.evicted_tokens
+
+    def check(self) -> None:
+        """Assert that nothing has leaked; only when idle."""
+        assert self._scheduler.is_idle
+        self.tree.check(in_use=0)
+
+
+def _available_memory() -> int:
+    """Bytes of memory free for use, as the system sees it."""
+    with open("/proc/meminfo") as info:
+        fields = dict(line.split(":", 1) for line in info)
+    return int(fields["MemAvailable"].split()[0]) * 1024

@@ -1,0 +1,207 @@
+"""An answer being written: prompt first, then token by token until something ends it."""
+
+from collections.abc import Sequence as Ordered
+from typing import Protocol
+
+from promptlang.grammar.compiler import shortest_end
+from promptlang.grammar.constraint import Mask
+from promptlang.runtime.batch import Lane
+from promptlang.runtime.requests import Answer, Finish, Generate, Generated
+from promptlang.runtime.sampler import SamplingRow
+from promptlang.runtime.sequence import KvCache, Sequence
+from promptlang.runtime.stops import AnswerText
+
+GROWTH = 16
+"""Slots taken at once for an answer's tail, so that it stays one contiguous run."""
+
+OVERTIME = 32
+"""Tokens a constrained answer may take beyond `max_tokens` to reach its shortest legal end."""
+
+
+class AnswerVocabulary(Protocol):
+    """What writing an answer needs to know of the tokenizer."""
+
+    @property
+    def token_bytes(self) -> Ordered[bytes]: ...
+
+    @property
+    def text_mask(self) -> Mask:
+        """Every token that is text: neither a control token nor an end."""
+
+    def extending(self, head: bytes) -> Mask:
+        """The tokens whose bytes begin with `head`."""
+
+    def encode(self, text: str) -> list[int]: ...
+
+
+class GenerateJob:
+    """One `Generate` request under way."""
+
+    def __init__(self, answer: Answer, request: Generate, cache: KvCache, vocabulary: AnswerVocabulary) -> None:
+        self.answer = answer
+        self._request = request
+        self._vocabulary = vocabulary
+        self.sequence = Sequence(cache, list(request.prompt.flush()))
+        self._prompt_end = self.sequence.end
+        self._state = request.constraint.start() if request.constraint else None
+        self._text = AnswerText(request.stop, request.withdrawn)
+        self._generated: list[int] = []
+        self._logprobs: list[float] = []
+        self._may_end_anywhere = False
+        request.usage.ask(self.sequence.tokens)
+
+    # What goes through the model ---------------------------------------------------------------------
+
+    @property
+    def is_decoding(self) -> bool:
+        return self.sequence.computed >= self._prompt_end - 1 and bool(self._generated)
+
+    @property
+    def can_pause(self) -> bool:
+        """Whether the job can be interrupted for room."""
+        return True
+
+    @property
+    def room_needed(self) -> int:
+        """Slots it takes to get going."""
+        return self.sequence.pending + GROWTH
+
+    def plan(self, budget: int) -> list[Lane] | None:
+        """The next tokens to compute, at most `budget`; None when there is no room for their KV."""
+        sequence = self.sequence
+        start = sequence.computed
+        count = min(sequence.pending, budget)
+        slots = sequence.reserve(count, growth=GROWTH if self._generated else 0)
+        if slots is None:
+            return None
+        self._request.usage.computed_tokens += max(0, min(start + count, self._prompt_end) - start)
+        return [
+            Lane(
+                tokens=sequence.tokens[start : start + count],
+                start=start,
+                slots=slots,
+                context=sequence.context(start),
+                wants="last" if start + count == sequence.end else "none",
+            )
+        ]
+
+    def computed(self) -> None:
+        """The planned tokens have their KV now; the prompt's are shared at once, for others may wait for them."""
+        if self.sequence.computed <= self._prompt_end:
+            self.sequence.commit()
+
+    # What the model answers --------------------------------------------------------------------------
+
+    def sampling_row(self) -> SamplingRow:
+        """How the next token is to be chosen."""
+        return SamplingRow(
+            sampling=self._request.sampling,
+            mask=self._mask(),
+            uniform=self._request.stream.uniform(len(self._generated)),
+            history=self._generated if self._request.sampling.repetition_penalty != 1.0 else (),
+        )
+
+    def _mask(self) -> Mask | None:
+        """Where the answer may end, the model chooses freely: whatever can't extend the value is a vote to end it."""
+        must_go_on = len(self._generated) < self._request.min_tokens
+        self._may_end_anywhere = False
+        if not self._generated and self._request.withdrawn and self._state is None:
+            return self._vocabulary.extending(self._request.withdrawn)
+        if self._state is None:
+            return self._vocabulary.text_mask if must_go_on else None
+        if self._state.can_end() and not must_go_on:
+            self._may_end_anywhere = True
+            return None
+        return self._state.mask()
+
+    def accept(self, token: int, logprob: float) -> None:
+        """Take the sampled token, and what the constraint forces behind it; finish where that ends the answer."""
+        if self._ends_with(token):
+            self._finish("end")
+            return
+        self._request.usage.generated_tokens += 1
+        self._append(token, logprob)
+        if self._text.stopped_at is None:
+            self._jump_forward()
+        self._show()
+        finish = self._finish_reason()
+        if finish is not None:
+            self._finish(finish)
+
+    def _ends_with(self, token: int) -> bool:
+        if self._state is not None and self._may_end_anywhere:
+            return not _allows(self._state.mask(), token)
+        return self._state is None and not _allows(self._vocabulary.text_mask, token)
+
+    def _append(self, token: int, logprob: float) -> None:
+        if self._state is not None:
+            self._state.advance(token)
+        self.sequence.tokens.append(token)
+        self._generated.append(token)
+        self._logprobs.append(logprob)
+        self._text.push(self._vocabulary.token_bytes[token])
+
+    def _jump_forward(self) -> None:
+        while self._state is not None and not self._state.is_done() and self._text.stopped_at is None:
+            forced = self._state.forced()
+            if not forced:
+                return
+            for token in forced:
+                self._force(token)
+
+    def _force(self, token: int) -> None:
+        self._request.usage.forced_tokens += 1
+        self._append(token, 0.0)
+
+    def _show(self, final: bool = False) -> None:
+        if self._request.on_text is not None:
+            text = self._text.show(final)
+            if text:
+                self._request.on_text(text)
+
+    def _finish_reason(self) -> Finish | None:
+        if self._text.stopped_at is not None:
+            return "stop"
+        if self._state is not None and self._state.is_done():
+            return "done"
+        return "length" if len(self._generated) >= self._request.max_tokens else None
+
+    # The end -----------------------------------------------------------------------------------------
+
+    def _finish(self, finish: Finish) -> None:
+        if finish == "length" and self._state is not None and not self._state.can_end():
+            for token in shortest_end(self._state, OVERTIME) or ():
+                self._force(token)
+        self._show(final=True)
+        kept = self._generated
+        if self._text.stopped_at is not None:
+            kept = self._cut_stop()
+        self.sequence.commit()
+        prompt = self._request.prompt
+        prompt.extend(kept)
+        prompt.hold(self.sequence.node)
+        self.release()
+        self.answer.finish(
+            Generated(
+                text=self._text.text,
+                tokens=list(kept),
+                logprobs=self._logprobs,
+                finish=finish,
+                is_whole=self._state is None or self._state.can_end(),
+            )
+        )
+
+    def _cut_stop(self) -> list[int]:
+        """The tokens before the stop string; one that began before it and ran into it is replaced by its own beginning."""
+        whole, rest = self._text.kept_tokens()
+        text = rest.decode(errors="ignore")
+        self.sequence.truncate(min(self.sequence.computed, self._prompt_end + whole))
+        return self._generated[:whole] + (self._vocabulary.encode(text) if text else [])
+
+    def release(self) -> None:
+        """Give back everything; the answer so far stays, so that `sequence.attach()` resumes it."""
+        self.sequence.release()
+
+
+def _allows(mask: Mask, token: int) -> bool:
+    return bool(mask[token >> 5] >> (token & 31) & 1)

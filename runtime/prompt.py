@@ -1,0 +1,207 @@
+"""Prompt state: tokens, and text that is not tokenised yet.
+
+    tokens ─────────────────────────┐ pending ────────────────────────────────┐
+    what a model has seen or will   │ turns opened and text added since; is    │
+    see; never tokenised again      │ tokenised at the next model call         │
+
+Text waits so that adjacent pieces are tokenised together, as the whole would be, and so that a template that writes a message's
+opening by what follows it (a system prompt inside the first user turn) is rendered right.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from promptlang.runtime.chat_template import ChatTemplate
+from promptlang.runtime.radix_tree import Node, RadixTree
+
+
+class TextTokenizer(Protocol):
+    """What a prompt needs of a tokenizer."""
+
+    @property
+    def special_tokens(self) -> dict[str, int]: ...
+
+    @property
+    def bos_id(self) -> int | None: ...
+
+    def encode(self, text: str) -> list[int]: ...
+
+
+@dataclass(frozen=True)
+class _Open:
+    role: str
+
+
+@dataclass(frozen=True)
+class _Close:
+    pass
+
+
+@dataclass(frozen=True)
+class _Text:
+    text: str
+
+
+_Piece = _Open | _Close | _Text
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Text to tokenise: `literal` text may hold control tokens, data never does."""
+
+    text: str
+    literal: bool
+
+
+class Prompt:
+    """A handle on a conversation: cheap to fork, and the only owner of its text.
+
+    Args:
+        tokenizer: turns text into tokens.
+        template: the model's chat template.
+        tree: where the prompt's KV lies; None without a cache.
+    """
+
+    def __init__(self, tokenizer: TextTokenizer, template: ChatTemplate, tree: RadixTree | None) -> None:
+        self._tokenizer = tokenizer
+        self._template = template
+        self._tree = tree
+        self._node: Node | None = None
+        self._roles: tuple[str, ...] = ()
+        self._is_closed = False
+        self._tail_written = False
+        self._turn_is_empty = True
+        self._pending: list[_Piece] = []
+        self._tokens: list[int] = [] if tokenizer.bos_id is None else [tokenizer.bos_id]
+        self.ends_in_text = False
+
+    # Growing ---------------------------------------------------------------------------------------
+
+    def open(self, role: str) -> None:
+        """Begin a turn of `role`."""
+        self._pending.append(_Open(role))
+
+    def close(self) -> None:
+        """End the turn. The template's closing text is written when something follows."""
+        self._pending.append(_Close())
+
+    def add(self, text: str) -> None:
+        """Append text; it can never become a control token."""
+        if text:
+            self._pending.append(_Text(text))
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        """Append tokens as they are (a model's answer). `flush` must have been called before."""
+        assert not self._pending, "tokens can't follow text that is not tokenised yet"
+        self._tokens.extend(tokens)
+        self._turn_is_empty = False
+        self.ends_in_text = False
+
+    def withdraw(self) -> int:
+        """Take the last token back (token healing) and return it."""
+        self.ends_in_text = False
+        return self._tokens.pop()
+
+    def flush(self) -> list[int]:
+        """Tokenise what is pending.
+
+        Returns:
+            All the prompt's tokens; the list is the prompt's own and must not be changed.
+
+        Raises:
+            TemplateError: the chat template can't take the turns.
+        """
+        if self._pending:
+            runs = self._render()
+            self._pending.clear()
+            self._tokens.extend(self._encode(runs))
+            self.ends_in_text = bool(runs) and not runs[-1].literal
+        return self._tokens
+
+    def _render(self) -> list[_Run]:
+        roles = self._roles + tuple(piece.role for piece in self._pending if isinstance(piece, _Open))
+        frame = self._template.frame(roles) if roles else ()
+        turn, closed = len(self._roles), self._is_closed
+        runs: list[_Run] = []
+        for piece in self._pending:
+            match piece:
+                case _Open():
+                    opening = frame[turn]
+                    if self._tail_written:
+                        opening = opening.removeprefix(self._template.frame(roles[:turn])[-1])
+                    runs.append(_Run(opening, literal=True))
+                    turn, closed = turn + 1, False
+                    self._tail_written, self._turn_is_empty = False, True
+                case _Close():
+                    closed = True
+                    self._trim_last(runs)
+                case _Text(text):
+                    if closed and turn and not self._tail_written:
+                        runs.append(_Run(self._template.frame(roles[:turn])[-1], literal=True))
+                        self._tail_written = True
+                    if not closed and self._turn_is_empty and turn and self._template.trims:
+                        text = text.lstrip()
+                    self._turn_is_empty = self._turn_is_empty and not text
+                    runs.append(_Run(text, literal=False))
+        self._roles, self._is_closed = roles, closed
+        return [run for run in runs if run.text]
+
+    def _trim_last(self, runs: list[_Run]) -> None:
+        if runs and not runs[-1].literal and self._template.trims:
+            runs[-1] = _Run(runs[-1].text.rstrip(), literal=False)
+
+    def _encode(self, runs: list[_Run]) -> list[int]:
+        """Control tokens come from literal text alone; all plain text between two of them is tokenised as one."""
+        tokens: list[int] = []
+        plain = ""
+        for run in runs:
+            for part in self._split_specials(run):
+                if isinstance(part, int):
+                    tokens += [*self._tokenizer.encode(plain), part]
+                    plain = ""
+                else:
+                    plain += part
+        return tokens + self._tokenizer.encode(plain)
+
+    def _split_specials(self, run: _Run) -> list[str | int]:
+        if not run.literal:
+            return [run.text]
+        parts: list[str | int] = []
+        rest = run.text
+        while rest:
+            found = [(at, name) for name in self._tokenizer.special_tokens if (at := rest.find(name)) >= 0]
+            if not found:
+                parts.append(rest)
+                break
+            at, name = min(found, key=lambda hit: (hit[0], -len(hit[1])))
+            parts += [rest[:at], self._tokenizer.special_tokens[name]]
+            rest = rest[at + len(name) :]
+        return parts
+
+    # Sharing ---------------------------------------------------------------------------------------
+
+    def fork(self) -> "Prompt":
+        """Another handle on the same conversation; their KV is shared."""
+        twin = Prompt.__new__(Prompt)
+        twin.__dict__.update(self.__dict__)
+        twin._tokens = self._tokens.copy()
+        twin._pending = self._pending.copy()
+        if self._tree is not None and self._node is not None:
+            self._tree.hold(self._node)
+        return twin
+
+    def hold(self, node: Node | None) -> None:
+        """Say where in the tree the prompt now ends; its KV is the last to be evicted."""
+        if self._tree is None:
+            return
+        if node is not None:
+            self._tree.hold(node)
+        self.release()
+        self._node = node
+
+    def release(self) -> None:
+        """Let the KV go; the prompt itself stays usable (its tokens would be computed again)."""
+        if self._tree is not None and self._node is not None:
+            self._tree.drop(self._node)
+        self._node = None

@@ -1,0 +1,138 @@
+"""What an interpreter asks of the engine, and what it gets."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from promptlang.grammar.constraint import Constraint
+from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.random_stream import RandomStream
+from promptlang.runtime.sampler import Sampling
+from promptlang.runtime.usage import Usage
+
+Finish: TypeAlias = Literal["stop", "length", "end", "done"]
+"""Why an answer ended: a stop string, the token limit, an end chosen by the model, or a constraint that nothing can follow."""
+
+
+@dataclass(frozen=True)
+class Generate:
+    """An answer to write at the end of `prompt`, which grows by it when it is done.
+
+    Attributes:
+        prompt: flushed before submission; not to be touched until the answer is there.
+        stream: the answer's own random numbers.
+        usage: the run that pays.
+        max_tokens: the most tokens to generate, forced ones included.
+        min_tokens: the answer doesn't end before.
+        sampling: how tokens are chosen.
+        stop: strings that end the answer and are no part of it.
+        constraint: which texts are legal; compiled behind the `withdrawn` bytes where there are some.
+        withdrawn: the text of the token taken back for token healing; the first token must extend it.
+        on_text: called with each piece of text that is safe to show.
+    """
+
+    prompt: Prompt
+    stream: RandomStream
+    usage: Usage
+    max_tokens: int
+    min_tokens: int = 0
+    sampling: Sampling = field(default_factory=Sampling)
+    stop: tuple[str, ...] = ()
+    constraint: Constraint | None = None
+    withdrawn: bytes = b""
+    on_text: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A finished answer.
+
+    Attributes:
+        text: what was written, without a stop string and without withdrawn text.
+        tokens: what the prompt grew by.
+        logprobs: natural log-probability of each sampled token under the model (0 for a forced one), one a token of the raw
+            answer (before a stop string was cut).
+        finish: why it ended.
+        is_whole: whether a constrained value is complete; True without a constraint.
+    """
+
+    text: str
+    tokens: list[int]
+    logprobs: list[float]
+    finish: Finish
+    is_whole: bool
+
+    @property
+    def logprob(self) -> float:
+        """Log-probability of the whole answer."""
+        return sum(self.logprobs)
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """Token sequences to score at the end of `prompt`, which does not grow.
+
+    Attributes:
+        prompt: flushed before submission.
+        options: the token ids of each option, none empty, no two equal.
+        usage: the run that pays.
+        best_only: give up an option as soon as it can't have the highest probability.
+    """
+
+    prompt: Prompt
+    options: tuple[tuple[int, ...], ...]
+    usage: Usage
+    best_only: bool = False
+
+
+@dataclass(frozen=True)
+class Scored:
+    """`logprobs[i]` is float64 [tokens of option i], each token's natural log-probability after those before it; None where the
+    option was given up."""
+
+    logprobs: list[npt.NDArray[np.float64] | None]
+
+
+Request: TypeAlias = Generate | ScoreOptions
+
+
+class RequestError(Exception):
+    """A request that can't be served; `str()` says why, with the numbers."""
+
+
+class Cancelled(Exception):
+    """The answer was cancelled before it was done."""
+
+
+class Answer:
+    """A request under way: a promise of its result."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.result: Generated | Scored | None = None
+        self.error: Exception | None = None
+        self.on_done: Callable[[], None] | None = None
+        self.is_cancelled = False
+
+    @property
+    def is_done(self) -> bool:
+        return self.result is not None or self.error is not None
+
+    def finish(self, result: Generated | Scored) -> None:
+        self.result = result
+        self._tell()
+
+    def fail(self, error: Exception) -> None:
+        self.error = error
+        self._tell()
+
+    def cancel(self) -> None:
+        """Ask the engine to drop the request; it does before its next step."""
+        self.is_cancelled = True
+
+    def _tell(self) -> None:
+        if self.on_done is not None:
+            self.on_done()

@@ -1,0 +1,158 @@
+"""Who runs next: continuous batching under a token budget a step.
+
+Running answers go on first, a token each; prompts fill what is left of the budget in chunks. Waiting requests are admitted by
+longest cached prefix, with ageing so that a cold one's wait is bounded. A request about to compute what a running one is computing
+waits for it instead, and finds it in the tree.
+"""
+
+from typing import Protocol
+
+from promptlang.runtime.batch import Lane
+from promptlang.runtime.requests import Answer, RequestError
+from promptlang.runtime.sequence import KvCache, Sequence
+
+AGEING = 64
+"""Cached tokens that one step of waiting is worth."""
+
+
+class Job(Protocol):
+    """A request under way."""
+
+    answer: Answer
+    sequence: Sequence
+
+    @property
+    def is_decoding(self) -> bool: ...
+
+    @property
+    def can_pause(self) -> bool: ...
+
+    @property
+    def room_needed(self) -> int: ...
+
+    def plan(self, budget: int) -> list[Lane] | None: ...
+
+    def computed(self) -> None: ...
+
+    def release(self) -> None: ...
+
+
+class Scheduler:
+    """Holds the waiting and the running jobs.
+
+    Args:
+        cache: where their KV goes.
+        tokens_a_step: the most tokens in one model pass.
+        jobs_at_once: the most jobs running together.
+    """
+
+    def __init__(self, cache: KvCache, tokens_a_step: int, jobs_at_once: int) -> None:
+        self._cache = cache
+        self._tokens_a_step = tokens_a_step
+        self._jobs_at_once = jobs_at_once
+        self._waiting: list[_Waiting] = []
+        self._running: list[Job] = []
+        self._step = 0
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._waiting and not self._running
+
+    def add(self, job: Job) -> None:
+        self._waiting.append(_Waiting(job, self._step))
+
+    def drop_cancelled(self) -> list[Job]:
+        """Let go of the jobs whose answer nobody wants any more."""
+        dropped = [job for job in self._running if job.answer.is_cancelled]
+        for job in dropped:
+            job.release()
+        dropped += [entry.job for entry in self._waiting if entry.job.answer.is_cancelled]
+        self._running = [job for job in self._running if not job.answer.is_cancelled]
+        self._waiting = [entry for entry in self._waiting if not entry.job.answer.is_cancelled]
+        return dropped
+
+    def abandon(self) -> None:
+        """Drop every job; nothing stays locked or owned."""
+        for job in self._running:
+            job.release()
+        self._running.clear()
+        self._waiting.clear()
+
+    def retire(self) -> None:
+        """Forget the jobs that are done."""
+        self._running = [job for job in self._running if not job.answer.is_done]
+
+    def plan(self) -> list[tuple[Job, list[Lane]]]:
+        """What goes through the model in this step: never empty.
+
+        Raises:
+            RequestError: no job fits.
+        """
+        self._step += 1
+        self._admit()
+        budget = self._tokens_a_step
+        work: list[tuple[Job, list[Lane]]] = []
+        for job in sorted(self._running, key=lambda job: not job.is_decoding):
+            if budget <= 0:
+                break
+            if job not in self._running:
+                continue
+            lanes = self._plan_job(job, budget, busy=[planned for planned, _ in work])
+            if lanes is not None:
+                work.append((job, lanes))
+                budget -= sum(len(lane.tokens) for lane in lanes)
+        if not work:
+            raise RequestError(f"no request fits into the KV pool of {self._cache.allocator.size} tokens; give a larger --kv-budget")
+        return work
+
+    def _plan_job(self, job: Job, budget: int, busy: list[Job]) -> list[Lane] | None:
+        """The job's lanes; makes room by pausing others, the youngest first, and the job itself last."""
+        while True:
+            lanes = job.plan(budget)
+            if lanes is not None:
+                return lanes
+            victim = next((other for other in reversed(self._running) if other.can_pause and other not in busy), None)
+            if victim is None or (victim is job and len(self._running) == 1):
+                return None
+            self._pause(victim)
+            if victim is job:
+                return None
+
+    def _pause(self, job: Job) -> None:
+        """Give the job's room back; it resumes later from the tokens it has."""
+        job.sequence.commit()
+        job.release()
+        self._running.remove(job)
+        self._waiting.append(_Waiting(job, self._step))
+        job.answer.request.usage.preemptions += 1
+
+    def _admit(self) -> None:
+        """Start waiting jobs, the longest cached prefix first; a step of waiting counts as `AGEING` cached tokens."""
+        claimed = {job.sequence.next_key() for job in self._running if not job.is_decoding and job.sequence.pending}
+        for entry in sorted(self._waiting, key=self._rank):
+            if len(self._running) >= self._jobs_at_once:
+                return
+            job = entry.job
+            job.sequence.attach()
+            key = job.sequence.next_key()
+            if (self._cache.shares and key in claimed) or not self._has_room(job):
+                job.sequence.release()
+                continue
+            claimed.add(key)
+            self._waiting.remove(entry)
+            self._running.append(job)
+
+    def _rank(self, entry: "_Waiting") -> int:
+        return -(entry.job.sequence.cached() + AGEING * (self._step - entry.since))
+
+    def _has_room(self, job: Job) -> bool:
+        """Whether the job can get going without pausing another; alone, it may always try."""
+        return not self._running or job.room_needed <= self._cache.room
+
+
+class _Waiting:
+    """A job, and the step since which it waits."""
+
+    def __init__(self, job: Job, since: int) -> None:
+        self.job = job
+        self.since = since

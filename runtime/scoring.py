@@ -1,0 +1,277 @@
+"""Options being scored: a trie of token sequences behind one prompt, a level of it in one batch.
+
+The prompt's last row scores every option's first token, so options that differ at once cost no pass of their own. What options
+share is computed once; an option's last token is never computed at all, for nothing follows it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from promptlang.runtime.batch import Lane
+from promptlang.runtime.requests import Answer, Scored, ScoreOptions
+from promptlang.runtime.sequence import KvCache, Sequence
+
+Logprobs = npt.NDArray[np.float64]
+
+
+@dataclass
+class TrieNode:
+    """A run of tokens that the same options share.
+
+    Attributes:
+        tokens: the run.
+        option: index of the option that ends here, if one does.
+        children: by first token.
+        parent: None at the root, whose run is empty.
+        logprobs: float64 [tokens], once known.
+        total: the sum of log-probabilities from the root to the end of this run, once known.
+    """
+
+    tokens: list[int]
+    option: int | None = None
+    children: "dict[int, TrieNode]" = field(default_factory=dict)
+    parent: "TrieNode | None" = None
+    logprobs: Logprobs = field(default_factory=lambda: np.empty(0))
+    total: float = 0.0
+    sequence: Sequence | None = None
+
+    @property
+    def computes(self) -> list[int]:
+        """The tokens whose own logits are needed: all but a last one that nothing follows."""
+        return self.tokens if self.children else self.tokens[:-1]
+
+
+def build_trie(options: tuple[tuple[int, ...], ...]) -> TrieNode:
+    """The compressed trie of some token sequences (none empty, no two equal)."""
+    root = TrieNode([])
+    for index, option in enumerate(options):
+        node, rest = root, list(option)
+        while rest and rest[0] in node.children:
+            child = node.children[rest[0]]
+            shared = _common(child.tokens, rest)
+            if shared < len(child.tokens):
+                child = _split(child, shared)
+            node, rest = child, rest[shared:]
+        if rest:
+            node.children[rest[0]] = TrieNode(rest, parent=node)
+            node = node.children[rest[0]]
+        node.option = index
+    return root
+
+
+def _common(left: list[int], right: list[int]) -> int:
+    return next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+
+
+def _split(node: TrieNode, at: int) -> TrieNode:
+    assert node.parent is not None
+    upper = TrieNode(node.tokens[:at], parent=node.parent)
+    node.parent.children[upper.tokens[0]] = upper
+    node.tokens, node.parent = node.tokens[at:], upper
+    upper.children[node.tokens[0]] = node
+    return upper
+
+
+def walk(node: TrieNode) -> Iterator[TrieNode]:
+    """The nodes below `node`, itself included, parents first."""
+    stack = [node]
+    while stack:
+        top = stack.pop()
+        yield top
+        stack.extend(reversed(top.children.values()))
+
+
+class ScoreJob:
+    """One `ScoreOptions` request under way."""
+
+    def __init__(self, answer: Answer, request: ScoreOptions, cache: KvCache) -> None:
+        self.answer = answer
+        self._request = request
+        self.sequence = Sequence(cache, list(request.prompt.flush()))
+        self._prompt = list(self.sequence.tokens)
+        self._trie = build_trie(request.options)
+        self._frontier: list[TrieNode] = []
+        self._planned: list[TrieNode] = []
+        self._best = -np.inf
+        request.usage.ask(self._prompt)
+
+    @property
+    def is_decoding(self) -> bool:
+        return not self.sequence.pending
+
+    @property
+    def can_pause(self) -> bool:
+        """Whether the job can be interrupted for room: not once scores depend on slots of its own."""
+        return bool(self.sequence.pending)
+
+    @property
+    def room_needed(self) -> int:
+        """Slots it takes to get going."""
+        return self.sequence.pending + 1
+
+    # What goes through the model ---------------------------------------------------------------------
+
+    def plan(self, budget: int) -> list[Lane] | None:
+        """The prompt first, then as much of the trie's frontier as `budget` tokens allow; None when there is no room."""
+        if self.sequence.pending:
+            lane = self._plan_prompt(budget)
+            return None if lane is None else [lane]
+        return self._plan_frontier(budget)
+
+    def _plan_prompt(self, budget: int) -> Lane | None:
+        sequence, start = self.sequence, self.sequence.computed
+        count = min(sequence.pending, budget)
+        slots = sequence.reserve(count)
+        if slots is None:
+            return None
+        self._request.usage.computed_tokens += count
+        last = start + count == sequence.end
+        tokens = sequence.tokens[start : start + count]
+        return Lane(tokens=tokens, start=start, slots=slots, context=sequence.context(start), wants="last" if last else "none")
+
+    def _plan_frontier(self, budget: int) -> list[Lane] | None:
+        self._planned = []
+        lanes: list[Lane] = []
+        for node in self._frontier:
+            tokens = node.computes
+            if lanes and len(tokens) > budget:
+                break
+            sequence = self._owner(node).branch(list(tokens))
+            slots = sequence.reserve(len(tokens))
+            if slots is None:
+                sequence.release()
+                break
+            node.sequence = sequence
+            lanes.append(Lane(tokens=tokens, start=sequence.start, slots=slots, context=sequence.context(sequence.start), wants="all"))
+            self._planned.append(node)
+            budget -= len(tokens)
+            self._count(node, tokens)
+        return lanes or None
+
+    def _owner(self, node: TrieNode) -> Sequence:
+        """Who holds the KV up to where this node begins."""
+        parent = node.parent
+        return self.sequence if parent is None or parent.sequence is None else parent.sequence
+
+    def _count(self, node: TrieNode, tokens: list[int]) -> None:
+        """A trie token is a prompt token of this call: asked for once, computed once."""
+        usage = self._request.usage
+        usage.requested_tokens += len(tokens)
+        usage.computed_tokens += len(tokens)
+        usage.prompts.add([*self._prompt, *self._path(node.parent), *tokens])
+
+    def _path(self, node: TrieNode | None) -> list[int]:
+        pieces = []
+        while node is not None:
+            pieces.append(node.tokens)
+            node = node.parent
+        return [token for piece in reversed(pieces) for token in piece]
+
+    def computed(self) -> None:
+        """The planned tokens have their KV now."""
+        if self._planned:
+            for node in self._planned:
+                assert node.sequence is not None
+                node.sequence.commit()
+        else:
+            self.sequence.commit()
+
+    # What the model answers --------------------------------------------------------------------------
+
+    def accept(self, logits: torch.Tensor) -> None:
+        """Take the logits of the planned rows.
+
+        Args:
+            logits: float [rows, vocabulary]: the prompt's last row, or all rows of the planned nodes in order.
+        """
+        normaliser = torch.logsumexp(logits.float(), dim=-1)
+        if not self._planned:
+            self._open(self._trie, logits[-1], normaliser[-1])
+        row = 0
+        for node in self._planned:
+            rows = slice(row, row + len(node.computes))
+            self._score_inside(node, logits[rows], normaliser[rows])
+            row = rows.stop
+        done = set(map(id, self._planned))
+        self._frontier = [node for node in self._frontier if id(node) not in done]
+        self._frontier += [child for node in self._planned or [self._trie] for child in self._ready(node)]
+        self._planned = []
+        if self._request.best_only:
+            self._prune()
+        if not self._frontier:
+            self._finish()
+
+    def _open(self, node: TrieNode, logits: torch.Tensor, normaliser: torch.Tensor) -> None:
+        """Score the first token of every child from the row of this node's last token."""
+        children = list(node.children.values())
+        firsts = torch.tensor([child.tokens[0] for child in children])
+        for child, value in zip(children, (logits[firsts].float() - normaliser).tolist(), strict=True):
+            child.logprobs = np.array([value])
+            child.total = node.total + value
+            if len(child.tokens) == 1:
+                self._settle(child)
+
+    def _score_inside(self, node: TrieNode, logits: torch.Tensor, normaliser: torch.Tensor) -> None:
+        """Score the rest of a run from its own rows, and its children from the last of them."""
+        rest = torch.tensor(node.tokens[1:], dtype=torch.long)
+        inside = logits[torch.arange(len(rest)), rest].float() - normaliser[: len(rest)]
+        node.logprobs = np.concatenate([node.logprobs, inside.double().numpy()])
+        node.total += float(inside.double().sum())
+        if len(node.tokens) > 1:
+            self._settle(node)
+        if node.children:
+            self._open(node, logits[-1], normaliser[-1])
+
+    def _settle(self, node: TrieNode) -> None:
+        if node.option is not None and not node.children:
+            self._best = max(self._best, node.total)
+
+    def _ready(self, node: TrieNode) -> list[TrieNode]:
+        return [child for child in node.children.values() if child.computes]
+
+    def _prune(self) -> None:
+        """Give up what can't win: a path's total only falls as it grows.
+
+        Below an option that may still win, everything stays: its own score is what its extensions leave of it.
+        """
+        self._frontier = [node for node in self._frontier if self._bound(node) >= self._best]
+
+    def _bound(self, node: TrieNode) -> float:
+        """The most that an option at or below this node, or one that it extends, can reach."""
+        bound, above = node.total, node.parent
+        while above is not None:
+            if above.option is not None:
+                bound = max(bound, above.total)
+            above = above.parent
+        return bound
+
+    def _finish(self) -> None:
+        logprobs: list[Logprobs | None] = [None] * len(self._request.options)
+        for node in walk(self._trie):
+            if node.option is not None:
+                logprobs[node.option] = self._option_logprobs(node)
+        self._request.prompt.hold(self.sequence.node)
+        self.release()
+        self.answer.finish(Scored(logprobs))
+
+    def _option_logprobs(self, node: TrieNode) -> Logprobs | None:
+        pieces = []
+        above: TrieNode | None = node
+        while above is not None:
+            if len(above.logprobs) < len(above.tokens):
+                return None
+            pieces.append(above.logprobs)
+            above = above.parent
+        return np.concatenate(pieces[::-1])
+
+    def release(self) -> None:
+        """Give back everything."""
+        for node in walk(self._trie):
+            if node.sequence is not None:
+                node.sequence.release()
+                node.sequence = None
+        self.sequence.release()

@@ -1,0 +1,85 @@
+"""Text as it grows: whole characters, and the earliest stop string."""
+
+from collections.abc import Sequence
+
+
+class AnswerText:
+    """The bytes of an answer, token by token.
+
+    Holds back what may still become part of a stop string or a multi-byte character, so that a reader never sees either.
+
+    Args:
+        stops: stop strings; the earliest match in the text wins, the longer where two begin together.
+        withdrawn: bytes at the head that belong to the prompt's text (token healing), not to the answer.
+    """
+
+    def __init__(self, stops: Sequence[str] = (), withdrawn: bytes = b"") -> None:
+        self._stops = [stop.encode() for stop in stops]
+        self._longest = max(map(len, self._stops), default=0)
+        self._withdrawn = len(withdrawn)
+        self._bytes = bytearray()
+        self._ends: list[int] = []
+        self._shown = self._withdrawn
+        self._searched = 0
+        self.stopped_at: int | None = None
+
+    def push(self, piece: bytes) -> bool:
+        """Append one token's bytes; True when a stop string is now complete."""
+        self._bytes += piece
+        self._ends.append(len(self._bytes))
+        self.stopped_at = self._find_stop()
+        return self.stopped_at is not None
+
+    def _find_stop(self) -> int | None:
+        start = max(self._withdrawn, self._searched - self._longest + 1)
+        self._searched = len(self._bytes)
+        found = [at for stop in self._stops if (at := self._bytes.find(stop, start)) >= 0]
+        return min(found, default=None)
+
+    @property
+    def text(self) -> str:
+        """The answer without its stop string; a broken last character is replaced."""
+        end = len(self._bytes) if self.stopped_at is None else self.stopped_at
+        return bytes(self._bytes[self._withdrawn : end]).decode(errors="replace")
+
+    def show(self, final: bool = False) -> str:
+        """The text that has become safe to show since the last call."""
+        end = self._safe_end() if not final else self._final_end()
+        if end <= self._shown:
+            return ""
+        text = bytes(self._bytes[self._shown : end]).decode(errors="replace")
+        self._shown = end
+        return text
+
+    def _final_end(self) -> int:
+        return len(self._bytes) if self.stopped_at is None else self.stopped_at
+
+    def _safe_end(self) -> int:
+        if self.stopped_at is not None:
+            return self.stopped_at
+        end = len(self._bytes)
+        for stop in self._stops:
+            for length in range(min(len(stop) - 1, end - self._shown), 0, -1):
+                if self._bytes.endswith(stop[:length]):
+                    end = min(end, len(self._bytes) - length)
+                    break
+        return end - _incomplete_character(self._bytes[:end])
+
+    def kept_tokens(self) -> tuple[int, bytes]:
+        """Where a stop string cuts the answer: how many tokens stay whole, and the bytes before the stop that the next token
+        had begun."""
+        assert self.stopped_at is not None
+        whole = sum(1 for end in self._ends if end <= self.stopped_at)
+        start = self._ends[whole - 1] if whole else 0
+        return whole, bytes(self._bytes[start : self.stopped_at])
+
+
+def _incomplete_character(data: bytes | bytearray) -> int:
+    """How many bytes at the end begin a UTF-8 character that is not whole yet."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte & 0b1100_0000 == 0b1000_0000:
+            continue
+        needed = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
+        return back if back < needed else 0
+    return 0

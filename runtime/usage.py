@@ -1,0 +1,90 @@
+"""The numbers every run reports."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+class PromptTrie:
+    """Counts the distinct tokens in the trie of all prompts: what must be computed at least."""
+
+    def __init__(self) -> None:
+        self._edges: dict[tuple[int, int], int] = {}
+
+    @property
+    def size(self) -> int:
+        return len(self._edges)
+
+    def add(self, tokens: Sequence[int]) -> None:
+        node = 0
+        for token in tokens:
+            node = self._edges.setdefault((node, token), len(self._edges) + 1)
+
+
+@dataclass
+class Usage:
+    """Counters of one run (or of one row of one). Token counts unless they say otherwise; times in seconds.
+
+    Attributes:
+        requested_tokens: prompt tokens of all model calls, nothing shared.
+        computed_tokens: prompt tokens that went through the model.
+        generated_tokens: sampled tokens.
+        forced_tokens: tokens a constraint forced, appended without asking the model.
+        forwards: model passes this run took part in.
+        calls: model calls (answers asked for).
+        peak_kv_tokens: the most KV slots in use at once, by the whole engine.
+        evicted_tokens: cached tokens given up for room, by the whole engine.
+        preemptions: answers interrupted for room and resumed.
+    """
+
+    requested_tokens: int = 0
+    computed_tokens: int = 0
+    generated_tokens: int = 0
+    forced_tokens: int = 0
+    forwards: int = 0
+    calls: int = 0
+    peak_kv_tokens: int = 0
+    evicted_tokens: int = 0
+    preemptions: int = 0
+    load_seconds: float = 0.0
+    compile_seconds: float = 0.0
+    prefill_seconds: float = 0.0
+    decode_seconds: float = 0.0
+    host_seconds: float = 0.0
+    prompts: PromptTrie = field(default_factory=PromptTrie, repr=False)
+
+    @property
+    def optimal_tokens(self) -> int:
+        """Distinct tokens in the trie of all prompts."""
+        return self.prompts.size
+
+    @property
+    def cached_tokens(self) -> int:
+        """Prompt tokens that were not computed again."""
+        return self.requested_tokens - self.computed_tokens
+
+    def ask(self, prompt: Sequence[int]) -> None:
+        """Count a model call with this prompt."""
+        self.calls += 1
+        self.requested_tokens += len(prompt)
+        self.prompts.add(prompt)
+
+    def as_dict(self) -> dict[str, int | float]:
+        """The figures by the names reports use, in a fixed order."""
+        return {
+            "requested_tokens": self.requested_tokens,
+            "optimal_tokens": self.optimal_tokens,
+            "computed_tokens": self.computed_tokens,
+            "cached_tokens": self.cached_tokens,
+            "generated_tokens": self.generated_tokens,
+            "forced_tokens": self.forced_tokens,
+            "forwards": self.forwards,
+            "calls": self.calls,
+            "peak_kv_tokens": self.peak_kv_tokens,
+            "evicted_tokens": self.evicted_tokens,
+            "preemptions": self.preemptions,
+            "load_seconds": round(self.load_seconds, 3),
+            "compile_seconds": round(self.compile_seconds, 3),
+            "prefill_seconds": round(self.prefill_seconds, 3),
+            "decode_seconds": round(self.decode_seconds, 3),
+            "host_seconds": round(self.host_seconds, 3),
+        }
