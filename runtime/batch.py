@@ -1,0 +1,84 @@
+"""What one model pass gets: lanes of new tokens, packed into one row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from promptlang.kernels.tree_attention import AttentionPlan, plan
+from promptlang.runtime.slots import Run
+
+
+@dataclass(frozen=True)
+class Lane:
+    """New tokens of one sequence. They see the context in full, and one another causally.
+
+    Attributes:
+        tokens: the new tokens, at least one.
+        start: position of the first of them.
+        slots: int32 [tokens], where their keys and values go.
+        context: the slots of all positions before `start` in position order. Lanes that share a prefix name the very same
+            leading runs: that is how a plan finds what they share.
+        wants: whose logits are wanted: the last token's, every token's, or none.
+    """
+
+    tokens: Sequence[int]
+    start: int
+    slots: npt.NDArray[np.int32]
+    context: tuple[Run, ...]
+    wants: Literal["last", "all", "none"] = "last"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Lanes packed for the model. Lanes are laid out so that those with a common prefix stand side by side.
+
+    Attributes:
+        tokens, positions, slots: int64 [T], in packed order.
+        plan: who attends to what.
+        rows: int64 [R], the packed rows whose logits are wanted, in the order of the lanes as they were given.
+    """
+
+    tokens: torch.Tensor
+    positions: torch.Tensor
+    slots: torch.Tensor
+    plan: AttentionPlan
+    rows: torch.Tensor
+
+
+def build_batch(lanes: Sequence[Lane], device: torch.device | str = "cpu") -> Batch:
+    """Pack lanes into one batch.
+
+    Args:
+        lanes: at least one; no two with a slot in common among their new tokens.
+        device: where the model lives.
+    """
+    order = sorted(range(len(lanes)), key=lambda index: lanes[index].context)
+    packed = [lanes[index] for index in order]
+    return Batch(
+        tokens=torch.tensor([token for lane in packed for token in lane.tokens], device=device),
+        positions=_integers([np.arange(lane.start, lane.start + len(lane.tokens)) for lane in packed], device),
+        slots=_integers([lane.slots for lane in packed], device),
+        plan=plan(packed, device),
+        rows=torch.tensor(_wanted_rows(lanes, order), dtype=torch.int64, device=device),
+    )
+
+
+def _integers(arrays: Sequence[npt.NDArray[np.integer]], device: torch.device | str) -> torch.Tensor:
+    return torch.from_numpy(np.concatenate(arrays).astype(np.int64)).to(device)
+
+
+def _wanted_rows(lanes: Sequence[Lane], order: list[int]) -> list[int]:
+    first, row = {}, 0
+    for index in order:
+        first[index] = row
+        row += len(lanes[index].tokens)
+    rows: list[int] = []
+    for index, lane in enumerate(lanes):
+        end = first[index] + len(lane.tokens)
+        start = {"last": end - 1, "all": first[index], "none": end}[lane.wants]
+        rows += range(start, end)
+    return rows
