@@ -4,8 +4,10 @@ from collections.abc import Sequence as Ordered
 from dataclasses import dataclass
 from time import perf_counter
 
+import numpy as np
 import torch
 
+from promptlang.runtime.answer_vocabulary import AnswerVocabulary
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.chat_template import ChatTemplate
 from promptlang.runtime.eviction import make_policy
@@ -13,7 +15,7 @@ from promptlang.runtime.generation import GenerateJob
 from promptlang.runtime.kv_pool import KvPool
 from promptlang.runtime.loading import LoadedModel
 from promptlang.runtime.prompt import Prompt
-from promptlang.runtime.radix_tree import RadixTree
+from promptlang.runtime.radix_tree import Node, RadixTree
 from promptlang.runtime.requests import Answer, Cancelled, Generate, Request, RequestError
 from promptlang.runtime.sampler import sample
 from promptlang.runtime.scheduler import Job, Scheduler
@@ -58,6 +60,7 @@ class Engine:
         self.model = loaded.model
         self.tokenizer = loaded.tokenizer
         self.template = ChatTemplate(loaded.tokenizer)
+        self.vocabulary = AnswerVocabulary(loaded.tokenizer)
         size = self._pool_size(options)
         self.pool = KvPool(self.model.shape, size)
         self.tree = RadixTree(SlotAllocator(size), make_policy(options.policy))
@@ -86,16 +89,35 @@ class Engine:
         """
         prompt = request.prompt
         if not prompt.flush():
-            prompt.extend([self.tokenizer.start_id])
+            prompt.extend([self._start_token])
         self._refuse_oversized(request)
         answer = Answer(request)
         job: Job
         if isinstance(request, Generate):
-            job = GenerateJob(answer, request, self.cache, self.tokenizer)
+            job = GenerateJob(answer, request, self.cache, self.vocabulary)
         else:
             job = ScoreJob(answer, request, self.cache)
         self._scheduler.add(job)
         return answer
+
+    @property
+    def _start_token(self) -> int:
+        """What stands in an empty prompt, for a model needs something to go on from."""
+        return self.tokenizer.eos_ids[0] if self.tokenizer.bos_id is None else self.tokenizer.bos_id
+
+    def pin(self, tokens: Ordered[int]) -> Node | None:
+        """Lock a computed prefix until `unpin`; None where it is not in the cache whole, or pins already hold half the pool."""
+        keys = np.array(tokens, dtype=np.int32)
+        if self.tree.locked + len(keys) > self.cache.allocator.size // 2:
+            return None
+        match = self.tree.match(keys)
+        if match.length < len(keys):
+            return None
+        self.tree.lock(match.node)
+        return match.node
+
+    def unpin(self, node: Node) -> None:
+        self.tree.unlock(node)
 
     def _refuse_oversized(self, request: Request) -> None:
         prompt = len(request.prompt.flush())

@@ -1,10 +1,8 @@
 """An answer being written: prompt first, then token by token until something ends it."""
 
-from collections.abc import Sequence as Ordered
-from typing import Protocol
-
 from promptlang.grammar.compiler import shortest_end
 from promptlang.grammar.constraint import Mask
+from promptlang.runtime.answer_vocabulary import AnswerVocabulary
 from promptlang.runtime.batch import Lane
 from promptlang.runtime.requests import Answer, Finish, Generate, Generated
 from promptlang.runtime.sampler import SamplingRow
@@ -16,22 +14,6 @@ GROWTH = 16
 
 OVERTIME = 32
 """Tokens a constrained answer may take beyond `max_tokens` to reach its shortest legal end."""
-
-
-class AnswerVocabulary(Protocol):
-    """What writing an answer needs to know of the tokenizer."""
-
-    @property
-    def token_bytes(self) -> Ordered[bytes]: ...
-
-    @property
-    def text_mask(self) -> Mask:
-        """Every token that is text: neither a control token nor an end."""
-
-    def extending(self, head: bytes) -> Mask:
-        """The tokens whose bytes begin with `head`."""
-
-    def encode(self, text: str) -> list[int]: ...
 
 
 class GenerateJob:
@@ -98,7 +80,7 @@ class GenerateJob:
             sampling=self._request.sampling,
             mask=self._mask(),
             uniform=self._request.stream.uniform(len(self._generated)),
-            history=self._generated if self._request.sampling.repetition_penalty != 1.0 else (),
+            history=self.sequence.tokens,
         )
 
     def _mask(self) -> Mask | None:

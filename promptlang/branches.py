@@ -1,0 +1,159 @@
+"""The branches of a fork: who lives, who waits at a `keep`, who is pruned."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from promptlang.runtime.prompt import Prompt
+from promptlang.tasks import Future, Task, TaskCancelled
+
+
+class Pruned(Exception):
+    """This branch is not kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class BranchValue:
+    """A branch that survived.
+
+    Attributes:
+        index: its number at the fork.
+        fields: the variables it bound.
+        text: what it added to the prompt, without the chat template's markup.
+        logprob: log-probability of everything the model wrote in it.
+        prompt: where it ended; `adopt` goes on from here.
+        scope: all its variables.
+    """
+
+    index: int
+    fields: dict[str, Any]
+    text: str
+    logprob: float
+    prompt: Prompt = field(repr=False)
+    scope: dict[str, Any] = field(repr=False)
+
+
+class Branch:
+    """One branch under way."""
+
+    def __init__(self, group: "BranchGroup", index: int) -> None:
+        self.index = index
+        self.value: BranchValue | None = None
+        self.is_waiting = False
+        self._group = group
+        self._task: Task[BranchValue | None] | None = None
+        self._rounds: dict[int, int] = {}
+
+    @property
+    def is_live(self) -> bool:
+        return self._task is None or not self._task.is_done
+
+    def run(self, task: Task[BranchValue | None]) -> None:
+        """Say which task runs this branch."""
+        self._task = task
+        task.when_done(self._ended)
+
+    def _ended(self) -> None:
+        assert self._task is not None
+        if self._task.error is None:
+            self.value = self._task.value()
+            self._group.settle()
+        elif isinstance(self._task.error, TaskCancelled):
+            self._group.settle()
+        else:
+            self._group.fail(self._task.error)
+
+    def cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def arrive_best(self, keep: int, count: int, score: float) -> None:
+        """Wait at `keep count by score` until every live branch waits or has ended; raises Pruned unless among the best."""
+        key = (keep, self._next_round(keep))
+        self.is_waiting = True
+        try:
+            if not await self._group.arrive(key, self, count, score):
+                raise Pruned
+        finally:
+            self.is_waiting = False
+
+    def arrive_first(self, keep: int, count: int) -> None:
+        """Pass `keep first count`; raises Pruned when too late."""
+        if not self._group.arrive_first((keep, self._next_round(keep)), self, count):
+            raise Pruned
+
+    def _next_round(self, keep: int) -> int:
+        self._rounds[keep] = self._rounds.get(keep, 0) + 1
+        return self._rounds[keep]
+
+
+@dataclass
+class _Ballot:
+    """Who waits at one `keep`, in one round of it."""
+
+    count: int
+    votes: list[tuple[Branch, float, Future[bool]]] = field(default_factory=list)
+
+    def decide(self) -> None:
+        ranked = sorted(self.votes, key=lambda vote: (-vote[1], vote[0].index))
+        for place, (branch, _, kept) in enumerate(ranked):
+            branch.is_waiting = False
+            kept.resolve(place < self.count)
+
+
+class BranchGroup:
+    """The branches of one fork."""
+
+    def __init__(self) -> None:
+        self.branches: list[Branch] = []
+        self._done: Future[None] = Future()
+        self._ballots: dict[tuple[int, int], _Ballot] = {}
+        self._arrived: dict[tuple[int, int], list[Branch]] = {}
+
+    def add(self) -> Branch:
+        """A new branch, the next in order."""
+        branch = Branch(self, len(self.branches))
+        self.branches.append(branch)
+        return branch
+
+    async def finished(self) -> None:
+        """Wait until every branch has ended; raises the first fault."""
+        self.settle()
+        await self._done
+
+    def cancel(self) -> None:
+        """End every branch that still runs."""
+        for branch in self.branches:
+            branch.cancel()
+
+    def fail(self, error: BaseException) -> None:
+        if not self._done.is_done:
+            self._done.reject(error)
+
+    def settle(self) -> None:
+        """Go on where every live branch waits, or end where none lives."""
+        live = [branch for branch in self.branches if branch.is_live]
+        if not live and not self._done.is_done:
+            self._done.resolve(None)
+        elif live and all(branch.is_waiting for branch in live):
+            ballots, self._ballots = self._ballots, {}
+            for ballot in ballots.values():
+                ballot.decide()
+
+    async def arrive(self, key: tuple[int, int], branch: Branch, count: int, score: float) -> bool:
+        """Whether the branch is among the `count` best at this keep."""
+        kept: Future[bool] = Future()
+        self._ballots.setdefault(key, _Ballot(count)).votes.append((branch, score, kept))
+        self.settle()
+        return await kept
+
+    def arrive_first(self, key: tuple[int, int], branch: Branch, count: int) -> bool:
+        """Whether the branch is among the `count` first; the last of them ends all that have not arrived."""
+        arrived = self._arrived.setdefault(key, [])
+        if len(arrived) >= count:
+            return False
+        arrived.append(branch)
+        if len(arrived) == count:
+            for other in self.branches:
+                if other.is_live and other not in arrived:
+                    other.cancel()
+        return True

@@ -1,0 +1,38 @@
+"""Token healing: where text ends inside a word or in a space, its last token is taken back and the answer begins by extending it.
+
+A model has hardly ever seen the token of a lone space, or of half a word, before what should follow: the tokenizer joins them.
+"""
+
+from promptlang.runtime.answer_vocabulary import AnswerVocabulary
+from promptlang.runtime.prompt import Prompt
+
+
+def heal(prompt: Prompt, vocabulary: AnswerVocabulary) -> bytes:
+    """Withdraw the prompt's last token where that helps.
+
+    Only a token of the program's own text is taken back, never one of the template's or of a model's answer, and never the only one.
+
+    Args:
+        prompt: flushed; may lose its last token.
+        vocabulary: the tokenizer's tokens.
+
+    Returns:
+        The withdrawn token's bytes, which the first generated token must extend; empty where nothing was withdrawn.
+    """
+    tokens = prompt.flush()
+    if not prompt.ends_in_text or len(tokens) < 2:
+        return b""
+    head = vocabulary.token_bytes[tokens[-1]]
+    if not _is_open(head) or not vocabulary.has_longer(head):
+        return b""
+    prompt.withdraw()
+    return head
+
+
+def _is_open(head: bytes) -> bool:
+    """Whether text that ends so is likely to go on in the same token."""
+    try:
+        text = head.decode()
+    except UnicodeDecodeError:
+        return False
+    return bool(text) and (text[-1] in " \t" or text[-1].isalnum())
