@@ -9,7 +9,7 @@ class AnswerText:
     Holds back what may still become part of a stop string or a multi-byte character, so that a reader never sees either.
 
     Args:
-        stops: stop strings; the earliest match in the text wins, the longer where two begin together.
+        stops: stop strings; the match that is complete first wins, the longer of two that end together.
         withdrawn: bytes at the head that belong to the prompt's text (token healing), not to the answer.
     """
 
@@ -33,8 +33,8 @@ class AnswerText:
     def _find_stop(self) -> int | None:
         start = max(self._withdrawn, self._searched - self._longest + 1)
         self._searched = len(self._bytes)
-        found = [at for stop in self._stops if (at := self._bytes.find(stop, start)) >= 0]
-        return min(found, default=None)
+        found = [(at + len(stop), at) for stop in self._stops if (at := self._bytes.find(stop, start)) >= 0]
+        return min(found)[1] if found else None
 
     @property
     def text(self) -> str:
