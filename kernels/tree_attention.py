@@ -418,7 +418,13 @@ def _attention(
     """
     if query.device.type == "cpu" and query.dtype is not torch.float64:
         output, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-            query, keys, values, 0.0, causal, attn_mask=None if mask is None else mask.to(query.dtype), scale=scale
+            query,
+            keys,
+            values,
+            0.0,
+            causal,
+            attn_mask=None if mask is None else mask.to(query.dtype),
+            scale=scale,
         )
         return output.float(), lse
     scores = (query @ keys.transpose(-1, -2)).float() * scale

@@ -60,7 +60,9 @@ def build_batch(lanes: Sequence[Lane], device: torch.device | str = "cpu") -> Ba
     packed = [lanes[index] for index in order]
     return Batch(
         tokens=torch.tensor([token for lane in packed for token in lane.tokens], device=device),
-        positions=_integers([np.arange(lane.start, lane.start + len(lane.tokens)) for lane in packed], device),
+        positions=_integers(
+            [np.arange(lane.start, lane.start + len(lane.tokens)) for lane in packed], device
+        ),
         slots=_integers([lane.slots for lane in packed], device),
         plan=plan(packed, device),
         rows=torch.tensor(_wanted_rows(lanes, order), dtype=torch.int64, device=device),

