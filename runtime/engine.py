@@ -62,14 +62,14 @@ class Engine:
         self.template = ChatTemplate(loaded.tokenizer)
         self.vocabulary = AnswerVocabulary(loaded.tokenizer)
         size = self._pool_size(options)
-        self.pool = KvPool(self.model.shape, size)
+        self.pool = KvPool(self.model.shape, size, self.model.dtype, self.model.device)
         self.tree = RadixTree(SlotAllocator(size), make_policy(options.policy))
         self.cache = KvCache(self.tree.allocator, self.tree, options.shares)
         self.usage = Usage()
         self._scheduler = Scheduler(self.cache, options.tokens_a_step, options.answers_at_once)
 
     def _pool_size(self, options: EngineOptions) -> int:
-        per_token = KvPool.bytes_per_token(self.model.shape)
+        per_token = KvPool.bytes_per_token(self.model.shape, self.model.dtype)
         size = (options.kv_bytes or min(DEFAULT_KV_BYTES, _available_memory() // 4)) // per_token
         if size < 2:
             raise RequestError(f"a KV budget of {options.kv_bytes} bytes holds no token: one takes {per_token} bytes")
@@ -149,7 +149,7 @@ class Engine:
         work = scheduler.plan()
         jobs = [job for job, _ in work]
         lanes = [lane for _, planned in work for lane in planned]
-        batch = build_batch(lanes)
+        batch = build_batch(lanes, self.model.device)
         planned = perf_counter()
         try:
             logits = self.model.forward(batch, self.pool)
