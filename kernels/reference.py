@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-
 from promptlang.kernels.lane import AttentionLane
 
 
 @dataclass(frozen=True)
 class ReferencePlan:
-    """Per lane: its rows of the packed batch, and the slots of its context and new tokens in position order."""
+    """Per lane: its rows of the packed batch, and the slots of all its positions in order."""
 
     lanes: tuple[tuple[slice, torch.Tensor], ...]
 

@@ -1,17 +1,19 @@
-"""Attention of a batch whose sequences are paths in one tree: what several share is read once for all of them.
+"""Attention of a batch whose sequences are paths in one tree: what they share is read once.
 
 A plan is made once for each step, then run for each layer without further decisions:
 
     lanes 0-2 ── shared run ──┬── lane 0's own tail
-                              ├── lane 1's own tail      one pass over the shared run, with the queries of all three
-                              └── lane 2's own tail      stacked as rows; the tails apart; then merged
+                              ├── lane 1's own tail      one pass over the shared run, the queries
+                              └── lane 2's own tail      of all three stacked; the tails apart
 
-Every pass gives, for each query, the attention over a part of its keys together with the log of the sum of exponentials of
-that part. Two parts merge exactly (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Ye et al.,
-"Cascade inference", 2024). A query head group reads its key/value head once: the group's heads are rows of one product.
+Every pass gives, for each query, the attention over a part of its keys together with the log of the sum of
+exponentials of that part. Two parts merge exactly (Milakov and Gimelshein, "Online normalizer calculation for
+softmax", 2018; Ye et al., "Cascade inference", 2024). A query head group reads its key/value head once: the
+group's heads are rows of one product.
 
-Results are equal to attention of each sequence alone up to rounding: which parts a context is cut into depends on
-the sequence's neighbours, so the last bits do too. Running one plan twice on the same data gives the same bits.
+Results are equal to attention of each sequence alone up to rounding: which parts a context is cut into
+depends on the sequence's neighbours, so the last bits do too. Running one plan twice on the same data gives
+the same bits.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,17 +23,17 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 import torch
-
 from promptlang.kernels.lane import AttentionLane
 
 Runs = tuple[tuple[int, int], ...]
 Slots = slice | torch.Tensor
 
-# Measured on two CPU cores, 3 KV heads of 64: a call costs about 25 µs and a merge 12 µs; a gathered token costs 0.16 µs, and
-# three times that as soon as the gathered keys no longer fit the cache. The thresholds below follow.
+# Measured on two CPU cores, 3 KV heads of 64: a call costs about 25 µs and a merge 12 µs; a gathered token
+# costs 0.16 µs, and three times that as soon as the gathered keys no longer fit the cache. The thresholds
+# below follow.
 
 SHARED_TOKENS = 192
-"""A shared run earns a pass of its own when its length times its readers exceeds this; else each reader gathers it."""
+"""A shared run with more tokens than this, times its readers, gets a pass of its own; else each reader gathers it."""
 
 LONG_RUN = 192
 """A run of one reader that is longer than this is read in place, by a pass of its own."""
@@ -159,7 +161,7 @@ def _joined(runs: Runs) -> Runs:
 
 @dataclass(frozen=True)
 class _Tail:
-    """What is left of a lane when its long runs are taken: few context tokens, and the new ones if they are causal."""
+    """What is left of a lane without its long runs: few context tokens, and the new ones if they are causal."""
 
     rows: slice
     context: Runs
@@ -242,7 +244,8 @@ class _Planner:
             rows[index] = tail.rows.start + place
             slots[index, : tail.length] = tail.slots()
             slots[index, tail.length :] = slots[index, 0]
-            # The last query sees the whole tail, the one before it one key less, and so on; with no causal key, all see all.
+            # The last query sees the whole tail, the one before it one key less, and so on; with no causal
+            # key, all see all.
             hidden = count - 1 - place if len(tail.new) else np.zeros_like(place)
             sees[index] = np.arange(keys) < (tail.length - hidden)[:, None]
         mask = np.where(sees, np.float32(0), np.float32(-np.inf))

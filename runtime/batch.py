@@ -7,7 +7,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import torch
-
 from promptlang.kernels.tree_attention import AttentionPlan, plan
 from promptlang.runtime.slots import Run
 
@@ -20,7 +19,8 @@ class Lane:
         tokens: the new tokens, at least one.
         start: position of the first of them.
         slots: int32 [tokens], where their keys and values go.
-        context: the slots of all positions before `start` in position order. Lanes that share a prefix name the very same
+        context: the slots of all positions before `start` in position order. Lanes that share a prefix name
+            the very same
             leading runs: that is how a plan finds what they share.
         wants: whose logits are wanted: the last token's, every token's, or none.
     """
@@ -39,7 +39,8 @@ class Batch:
     Attributes:
         tokens, positions, slots: int64 [T], in packed order.
         plan: who attends to what.
-        rows: int64 [R], the packed rows whose logits are wanted, in the order of the lanes as they were given.
+        rows: int64 [R], the packed rows whose logits are wanted, in the order of the lanes as they were
+            given.
     """
 
     tokens: torch.Tensor

@@ -41,7 +41,8 @@ def cache_folder() -> Path:
 def converted(gguf: Path, tell: Callable[[str], None]) -> Path:
     """The folder for a converted GGUF file, by the file's content; converts when it isn't there yet.
 
-    `tell` is told when it does. The folder appears whole or not at all: whoever finishes first renames theirs into place.
+    `tell` is told when it does. The folder appears whole or not at all: whoever finishes first renames theirs
+    into place.
 
     Raises:
         OSError: the cache can't be written.
@@ -90,7 +91,7 @@ def _content_key(file: Path) -> str:
 
 
 def convert(gguf: Path, folder: Path) -> None:
-    """Write a GGUF model as config.json, safetensors (float32) and a tokenizer that loads without transformers."""
+    """Write a GGUF model as config.json, float32 safetensors and a tokenizer that loads without transformers."""
     import torch
     from safetensors.torch import save_file
     from transformers import AutoModelForCausalLM, AutoTokenizer

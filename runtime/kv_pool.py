@@ -29,8 +29,8 @@ class ModelShape:
 class KvPool:
     """Keys and values of all cached tokens; slot `s` of every layer belongs to one token.
 
-    The pool knows nothing of who owns a slot. Its memory is reserved at once but committed by the operating system only as
-    slots are first written.
+    The pool knows nothing of who owns a slot. Its memory is reserved at once but committed by the operating
+    system only as slots are first written.
 
     Args:
         shape: the model's dimensions.

@@ -41,7 +41,8 @@ def load(
     Args:
         name: `embedded`, a Hugging Face hub id, a folder with safetensors, or a `.gguf` file.
         dtype: of weights and activations: `float32`, `bfloat16` or `float16`.
-        cache: keep a converted copy of the embedded model under the user's cache folder; without it every start converts.
+        cache: keep a converted copy of the embedded model under the user's cache folder; without it every
+            start converts.
         progress: told in a few words what takes long.
 
     Raises:
@@ -140,7 +141,8 @@ def _download(name: str, tell: Progress) -> Path:
         ) from error
     except (LocalEntryNotFoundError, OfflineModeIsEnabled, HfHubHTTPError, OSError) as error:
         raise ModelError(
-            f"{name} is not in the local hub cache and the hub can't be reached; use --model embedded or a folder"
+            f"{name} is not in the local hub cache and the hub can't be reached; "
+            "use --model embedded or a folder"
         ) from error
 
 

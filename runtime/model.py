@@ -1,4 +1,4 @@
-"""Models: one interface, and the implementation that runs any plain-attention model of the transformers library."""
+"""Models: one interface, and what runs any plain-attention model of the transformers library."""
 
 from typing import Any, Protocol
 
@@ -100,7 +100,8 @@ def attention(
 
     Args:
         module: the attention layer.
-        query: [1, heads, T, head size]; `key`, `value`: [1, KV heads, T, head size]; positions are already applied.
+        query: [1, heads, T, head size]; `key`, `value`: [1, KV heads, T, head size]; positions are already
+            applied.
         mask: unused: the plan says who sees whom.
         scaling: of the scores.
         tree_batch, kv_pool: passed through the model by `TransformersModel.forward`.
@@ -137,7 +138,8 @@ def _refuse_unsupported(network: Any, config: Any) -> None:
     window = _window(config)
     if window is not None and window < config.max_position_embeddings:
         raise ModelError(
-            f"{name} attends through a sliding window of {window} tokens, which promptlang does not support yet"
+            f"{name} attends through a sliding window of {window} tokens, "
+            "which promptlang does not support yet"
         )
 
 

@@ -6,8 +6,8 @@ import hashlib
 class RandomStream:
     """Uniform numbers, a function of the path and the step alone.
 
-    Counter-based: nothing is consumed, so the same step gives the same number however often, in whatever order and
-    beside whatever else it is asked for.
+    Counter-based: nothing is consumed, so the same step gives the same number however often, in whatever
+    order and beside whatever else it is asked for.
 
     Args:
         seed: the run's seed.

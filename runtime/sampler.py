@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-
 from promptlang.grammar.constraint import Mask
 
 
@@ -14,11 +13,14 @@ class Sampling:
     """How a token is chosen.
 
     Attributes:
-        temperature: divides the logits; 0 takes the most likely token (of equals, the one with the lowest id).
-        top_p: keep the smallest set of most likely tokens whose probabilities reach this sum (Holtzman et al., 2020).
+        temperature: divides the logits; 0 takes the most likely token (of equals, the one with the lowest
+            id).
+        top_p: keep the smallest set of most likely tokens whose probabilities reach this sum (Holtzman et
+            al., 2020).
         top_k: keep this many most likely tokens; 0 keeps all.
         min_p: keep tokens at least this fraction as likely as the most likely one (Nguyen et al., 2024).
-        repetition_penalty: divides positive and multiplies negative logits of tokens written before (Keskar et al., 2019).
+        repetition_penalty: divides positive and multiplies negative logits of tokens written before (Keskar
+            et al., 2019).
     """
 
     temperature: float = 0.0
@@ -53,7 +55,8 @@ def sample(logits: torch.Tensor, rows: Sequence[SamplingRow]) -> tuple[list[int]
         rows: R of them.
 
     Returns:
-        The tokens, and the natural log-probability of each under the model's own distribution (temperature 1, no mask).
+        The tokens, and the natural log-probability of each under the model's own distribution (temperature 1,
+        no mask).
     """
     tokens, logprobs = [], []
     for values, row in zip(logits, rows, strict=True):

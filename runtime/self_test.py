@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import torch
-
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.kv_pool import KvPool
 from promptlang.runtime.model import Model, ModelError
@@ -17,9 +16,11 @@ _PREFIX, _LEFT, _RIGHT = 4, 3, 2
 
 
 def self_test(model: Model, network: Any) -> None:
-    """Compare a shared prefix and its two forks with the network's own eager forward over each whole sequence.
+    """Compare a shared prefix and its two forks with the network's own eager forward over each whole
+    sequence.
 
-    An architecture that keeps something in its cache that ours lacks would be wrong in silence; this makes it loud.
+    An architecture that keeps something in its cache that ours lacks would be wrong in silence; this makes it
+    loud.
 
     Args:
         model: to be tested.

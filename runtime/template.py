@@ -1,4 +1,4 @@
-"""Chat templates: Jinja programs that come with a model. They are other people's code, so they run in a sandbox."""
+"""Chat templates: Jinja programs that come with a model, and run in a sandbox."""
 
 import json
 from datetime import datetime
@@ -10,7 +10,7 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 
-class TemplateRefusal(Exception):
+class TemplateRefusedError(Exception):
     """The chat template can't render these messages; `str()` says why."""
 
 
@@ -32,7 +32,7 @@ class ConversationTemplate:
         variables: constants it may name (`bos_token`, `eos_token`, ...).
 
     Raises:
-        TemplateRefusal: the source is no template.
+        TemplateRefusedError: the source is no template.
     """
 
     def __init__(self, source: str, variables: dict[str, str]) -> None:
@@ -40,21 +40,22 @@ class ConversationTemplate:
         try:
             self._template = _compile(source)
         except TemplateError as error:
-            raise TemplateRefusal(f"the chat template is broken: {error}") from error
+            raise TemplateRefusedError(f"the chat template is broken: {error}") from error
 
     def render(self, messages: list[dict[str, str]], add_generation_prompt: bool) -> str:
         """The conversation as text.
 
         Raises:
-            TemplateRefusal: the template refuses the messages, or fails on them.
+            TemplateRefusedError: the template refuses the messages, or fails on them.
         """
         try:
             return self._template.render(
                 messages=messages, add_generation_prompt=add_generation_prompt, **self._variables
             )
-        # A template computes with what it is given: it may divide, index and call, and fail as any program does.
+        # A template computes with what it is given: it may divide, index and call, and fail as any program
+        # does.
         except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
-            raise TemplateRefusal(str(error)) from error
+            raise TemplateRefusedError(str(error)) from error
 
 
 def _compile(source: str) -> Template:

@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import tokenizers
-
-from promptlang.runtime.template import ConversationTemplate, TemplateRefusal
+from promptlang.runtime.template import ConversationTemplate, TemplateRefusedError
 
 
 @dataclass(frozen=True)
@@ -17,7 +16,8 @@ class TokenizerSettings:
     """What a model's files say about its tokenizer beside the vocabulary.
 
     Attributes:
-        vocab_size: rows of the model's output head; may exceed the vocabulary, whose missing rows are never legal.
+        vocab_size: rows of the model's output head; may exceed the vocabulary, whose missing rows are never
+            legal.
         eos_ids: tokens that end an answer.
         names: the tokens that have a name (`bos_token`, `eos_token`, ...), as text; chat templates use them.
         chat_template: Jinja source, or None when the model has none.
@@ -61,9 +61,10 @@ class Tokenizer:
 
     Attributes:
         vocab_size: rows of the model's output head.
-        special_tokens: the added tokens that mark structure, by their text, longest first. A chat template's literal text is
-            split on these.
-        token_bytes: exact bytes of each token, `vocab_size` entries; empty for control tokens and unused rows.
+        special_tokens: the added tokens that mark structure, by their text, longest first. A chat template's
+            literal text is split on these.
+        token_bytes: exact bytes of each token, `vocab_size` entries; empty for control tokens and unused
+            rows.
         special_ids: tokens without text.
         eos_ids: tokens that end an answer.
         bos_id: the token that this tokenizer puts before a text by default, if it does.
@@ -124,18 +125,18 @@ class Tokenizer:
         """A conversation as the model's chat template writes it.
 
         Raises:
-            TemplateRefusal: the model has no chat template, or it refuses these messages.
+            TemplateRefusedError: the model has no chat template, or it refuses these messages.
         """
         return self._template.render(messages, add_generation_prompt)
 
     @cached_property
     def _template(self) -> ConversationTemplate:
         if self._settings.chat_template is None:
-            raise TemplateRefusal("this model has no chat template; use plain text instead of role blocks")
+            raise TemplateRefusedError("this model has no chat template; use plain text instead of role blocks")
         return ConversationTemplate(self._settings.chat_template, self._settings.names)
 
     def _encode_apart(self, text: str) -> list[int]:
-        """Some vocabularies hold a control token as ordinary text too: cut within every such name, so that none is whole."""
+        """Some vocabularies hold a control token as ordinary text too: cut inside every such name."""
         for name in self.special_tokens:
             before, found, after = text.partition(name)
             if found:
@@ -188,7 +189,7 @@ def _kinds(component: Any) -> set[str]:
 
 
 def _byte_level_table() -> dict[int, int]:
-    """Byte-level BPE writes printable Latin-1 bytes as themselves and the others as characters from U+0100 on."""
+    """Byte-level BPE writes printable Latin-1 bytes as themselves, the others from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     return {0x100 + index: byte for index, byte in enumerate(others)}
@@ -232,7 +233,7 @@ def _data_backend(
 def _drop_leading_space(component: Any) -> bool:
     """Take out, in place, whatever puts a space before a text. Returns whether anything did."""
     if isinstance(component, list):
-        return any([_drop_leading_space(part) for part in component])
+        return sum(_drop_leading_space(part) for part in component) > 0
     if not isinstance(component, dict):
         return False
     kind = component.get("type")
@@ -241,7 +242,7 @@ def _drop_leading_space(component: Any) -> bool:
         kept = [step for step in steps if step.get("type") != "Prepend"]
         found = len(kept) < len(steps)
         steps[:] = kept
-        return any([_drop_leading_space(step) for step in steps]) or found
+        return _drop_leading_space(steps) or found
     if kind == "Metaspace" and component.get("prepend_scheme") != "never":
         component["prepend_scheme"] = "never"
         return True

@@ -1,0 +1,157 @@
+"""Tree attention gives what attention of each sequence alone gives."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from promptlang.kernels import reference, tree_attention
+from promptlang.kernels.tree_attention import CausalPass, PaddedPass, Pass
+
+
+@dataclass(frozen=True)
+class Lane:
+    context: tuple[tuple[int, int], ...]
+    slots: npt.NDArray[np.int32]
+
+
+SIZE = 16
+LENGTHS = st.sampled_from([1, 2, 3, 15, 16, 17, 63, 64, 65, 191, 192, 193, 400])
+
+
+class SlotSource:
+    """Hands out slots, side by side or with a hole before them."""
+
+    def __init__(self) -> None:
+        self.used = 0
+
+    def take(self, count: int, hole: int = 0) -> tuple[int, int]:
+        start = self.used + hole
+        self.used = start + count
+        return start, count
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> tuple[list[Lane], int]:
+    """Lanes that are paths in a random tree of runs, sorted by context, and how many slots they use."""
+    source = SlotSource()
+    paths: list[tuple[tuple[int, int], ...]] = [()]
+    for _ in range(draw(st.integers(0, 8))):
+        parent = draw(st.sampled_from(paths))
+        paths.append((*parent, source.take(draw(LENGTHS), draw(st.integers(0, 1)))))
+    lanes = []
+    for path in draw(st.lists(st.sampled_from(paths), min_size=1, max_size=12)):
+        start, count = source.take(draw(st.sampled_from([1, 1, 1, 2, 5, 8, 9, 20])), draw(st.integers(0, 1)))
+        lanes.append(Lane(path, np.arange(start, start + count, dtype=np.int32)))
+    return sorted(lanes, key=lambda lane: lane.context), source.used
+
+
+def difference(lanes: list[Lane], slots: int, groups: int, dtype: torch.dtype = torch.float32) -> float:
+    """Largest difference to the reference, which computes in float64."""
+    generator = torch.Generator().manual_seed(slots)
+    rows = sum(len(lane.slots) for lane in lanes)
+    query = torch.randn(2 * groups, rows, SIZE, generator=generator)
+    keys, values = torch.randn(2, 2, slots, SIZE, generator=generator)
+    ours = tree_attention.attend(
+        query.to(dtype), keys.to(dtype), values.to(dtype), tree_attention.plan(lanes), 0.25
+    )
+    theirs = reference.attend(query.double(), keys.double(), values.double(), reference.plan(lanes), 0.25)
+    assert ours.shape == theirs.shape
+    assert ours.dtype == dtype
+    return float((ours - theirs).abs().max())
+
+
+def lane(new: int, at: int, *context: tuple[int, int]) -> Lane:
+    return Lane(context, np.arange(at, at + new, dtype=np.int32))
+
+
+@settings(max_examples=150, deadline=None)
+@given(trees(), st.integers(1, 4))
+def test_equals_each_sequence_alone(tree: tuple[list[Lane], int], groups: int) -> None:
+    assert difference(*tree, groups) < 1e-5
+
+
+@settings(max_examples=25, deadline=None)
+@given(trees(), st.integers(1, 4))
+def test_the_route_for_other_devices_gives_the_same(tree: tuple[list[Lane], int], groups: int) -> None:
+    assert difference(*tree, groups, torch.float64) < 1e-5
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 4])
+def test_a_first_token_without_context(groups: int) -> None:
+    assert difference([lane(1, 0)], 1, groups) < 1e-6
+
+
+def test_many_siblings_behind_one_prefix() -> None:
+    lanes = [lane(1, 600 + index * 20, (0, 500), (600 + index * 20 - 7, 7)) for index in range(64)]
+    assert difference(lanes, 2000, 3) < 1e-5
+
+
+def test_a_deep_chain_with_a_reader_at_every_node() -> None:
+    nodes = [(index * 3, 3) for index in range(60)]
+    lanes = [lane(1, 200 + index, *nodes[:index]) for index in range(60)]
+    assert difference(lanes, 300, 3) < 1e-5
+
+
+def test_a_context_in_thousands_of_pieces() -> None:
+    pieces = [(slot, 1) for slot in range(0, 4000, 2)]
+    assert difference([lane(1, 4001, *pieces), lane(3, 4002, *pieces)], 4010, 3) < 1e-5
+
+
+def test_large_scores_do_not_overflow() -> None:
+    lanes = [lane(1, 500 + index, (0, 400)) for index in range(4)]
+    keys = torch.randn(1, 600, SIZE) * 100
+    query = torch.randn(1, 4, SIZE) * 100
+    values = torch.randn(1, 600, SIZE)
+    ours = tree_attention.attend(query, keys, values, tree_attention.plan(lanes), 1.0)
+    theirs = reference.attend(query, keys, values, reference.plan(lanes), 1.0)
+    assert torch.allclose(ours, theirs, atol=1e-4)
+
+
+def test_a_shared_prefix_is_read_once_for_all_that_share_it() -> None:
+    plan = tree_attention.plan([lane(1, 1000 + 50 * index, (0, 800)) for index in range(16)])
+    assert [part for part in plan.more if part.slots == slice(0, 800)] == [Pass(slice(0, 16), slice(0, 800))]
+    assert [type(part) for part in plan.own] == [PaddedPass]
+
+
+def test_nested_prefixes_are_each_read_once() -> None:
+    left, right = (800, 300), (1200, 300)
+    lanes = [lane(1, 2000 + 9 * index, (0, 800), side) for index, side in enumerate([left, left, right, right])]
+    plan = tree_attention.plan(lanes)
+    assert sorted(plan.more, key=str) == [
+        Pass(slice(0, 2), slice(800, 1100)),
+        Pass(slice(0, 4), slice(0, 800)),
+        Pass(slice(2, 4), slice(1200, 1500)),
+    ]
+
+
+def test_neighbouring_runs_are_read_in_one_pass() -> None:
+    plan = tree_attention.plan([lane(1, 1000 + 9 * index, (0, 300), (300, 300)) for index in range(2)])
+    assert [part.slots for part in plan.more] == [slice(0, 600)]
+
+
+def test_one_sequence_in_one_run_is_one_pass() -> None:
+    plan = tree_attention.plan([lane(1, 500, (0, 500))])
+    assert (plan.own, plan.more) == ((Pass(slice(0, 1), slice(0, 501)),), ())
+
+
+def test_a_long_prompt_is_a_causal_pass_in_place() -> None:
+    plan = tree_attention.plan([lane(300, 0)])
+    assert plan.own == (CausalPass(slice(0, 300), slice(0, 300)),)
+
+
+def test_a_short_shared_prefix_is_not_worth_a_pass() -> None:
+    plan = tree_attention.plan([lane(1, 100 + 9 * index, (0, 10)) for index in range(3)])
+    assert not plan.more
+
+
+def test_the_same_plan_gives_the_same_bits() -> None:
+    lanes = [lane(1, 1000 + 50 * index, (0, 800)) for index in range(16)]
+    query, keys, values = torch.randn(6, 16, SIZE), torch.randn(2, 2000, SIZE), torch.randn(2, 2000, SIZE)
+    plan = tree_attention.plan(lanes)
+    first, second = (tree_attention.attend(query, keys, values, plan, 0.25) for _ in range(2))
+    assert torch.equal(first, second)

@@ -1,0 +1,138 @@
+"""Sampling: the right token, the right log-probability, and no neighbour has a say."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from promptlang.runtime.sampler import Sampling, SamplingRow, sample
+
+VOCABULARY = 70
+UNIFORM = st.floats(0, 1, exclude_max=True)
+SAMPLINGS = st.builds(
+    Sampling,
+    temperature=st.sampled_from([0.0, 1e-9, 0.3, 1.0, 2.5]),
+    top_p=st.sampled_from([1.0, 0.9, 0.2, 1e-9]),
+    top_k=st.sampled_from([0, 1, 5, 1000]),
+    min_p=st.sampled_from([0.0, 0.05, 0.9]),
+    repetition_penalty=st.sampled_from([1.0, 1.3]),
+)
+
+
+def mask_of(tokens: list[int], size: int = VOCABULARY) -> npt.NDArray[np.int32]:
+    mask = np.zeros(-(-size // 32), np.uint32)
+    for token in tokens:
+        mask[token // 32] |= np.uint32(1 << token % 32)
+    return mask.view(np.int32)
+
+
+def logits_of(*rows: dict[int, float]) -> torch.Tensor:
+    """Logits of which only some are worth anything."""
+    logits = torch.full((len(rows), VOCABULARY), -1000.0)
+    for index, row in enumerate(rows):
+        for token, value in row.items():
+            logits[index, token] = value
+    return logits
+
+
+def pick(logits: torch.Tensor, uniform: float = 0.0, **sampling: float) -> int:
+    row = SamplingRow(Sampling(**sampling), uniform=uniform)  # type: ignore[arg-type]
+    return sample(logits, [row])[0][0]
+
+
+def test_temperature_zero_takes_the_most_likely() -> None:
+    assert pick(logits_of({3: 1.0, 9: 2.0, 12: 1.5}), uniform=0.99) == 9
+
+
+def test_of_equals_the_lowest_token_wins() -> None:
+    assert pick(logits_of({60: 2.0, 7: 2.0, 31: 2.0})) == 7
+
+
+def test_tokens_come_in_proportion_to_their_probability() -> None:
+    logits = logits_of({5: math.log(0.2), 6: math.log(0.5), 40: math.log(0.3)})
+    drawn = [pick(logits, uniform, temperature=1.0) for uniform in np.linspace(0.0005, 0.9995, 1000)]
+    assert [drawn.count(token) for token in (5, 6, 40)] == [200, 500, 300]
+
+
+def test_temperature_sharpens() -> None:
+    logits = logits_of({5: math.log(0.25), 6: math.log(0.75)})
+    assert pick(logits, 0.15, temperature=1.0) == 5
+    assert pick(logits, 0.15, temperature=0.5) == 6  # 0.25² : 0.75² = 0.1 : 0.9
+
+
+def test_top_k_keeps_that_many() -> None:
+    logits = logits_of({5: 1.0, 6: 3.0, 7: 2.0})
+    assert {pick(logits, uniform, temperature=1.0, top_k=2) for uniform in np.linspace(0, 0.999, 200)} == {6, 7}
+
+
+def test_top_p_keeps_the_smallest_set_that_reaches_it() -> None:
+    logits = logits_of({5: math.log(0.5), 6: math.log(0.3), 7: math.log(0.2)})
+    uniforms = np.linspace(0, 0.999, 200)
+    assert {pick(logits, uniform, temperature=1.0, top_p=0.45) for uniform in uniforms} == {5}
+    assert {pick(logits, uniform, temperature=1.0, top_p=0.6) for uniform in uniforms} == {5, 6}
+
+
+def test_min_p_is_relative_to_the_most_likely() -> None:
+    logits = logits_of({5: math.log(0.6), 6: math.log(0.35), 7: math.log(0.05)})
+    assert {pick(logits, uniform, temperature=1.0, min_p=0.5) for uniform in np.linspace(0, 0.999, 200)} == {5, 6}
+
+
+def test_a_repeated_token_is_penalised_whatever_its_sign() -> None:
+    for high, low in ((2.0, 1.5), (-1.0, -1.5)):
+        logits = logits_of({5: high, 6: low})
+        row = SamplingRow(Sampling(repetition_penalty=2.0), history=[5, 5])
+        assert sample(logits, [row])[0] == [6]
+
+
+def test_only_allowed_tokens_come() -> None:
+    logits = logits_of({5: 9.0, 6: 1.0, 69: 2.0})
+    for temperature in (0.0, 1.0):
+        row = SamplingRow(Sampling(temperature), mask_of([6, 69]), uniform=0.9)
+        assert sample(logits, [row])[0] == [69]
+
+
+def test_a_mask_that_allows_nothing_is_an_error() -> None:
+    with pytest.raises(ValueError, match="no token"):
+        sample(logits_of({5: 1.0}), [SamplingRow(Sampling(), mask_of([]))])
+
+
+def test_the_logprob_is_the_models_own() -> None:
+    logits = torch.randn(1, VOCABULARY)
+    row = SamplingRow(Sampling(temperature=0.2, top_k=3), mask_of([4, 50]), uniform=0.4)
+    (token,), (logprob,) = sample(logits, [row])
+    assert logprob == pytest.approx(float(logits.log_softmax(-1)[0, token]), abs=1e-5)
+
+
+def test_the_logits_are_left_as_they_were() -> None:
+    logits = torch.randn(1, VOCABULARY)
+    before = logits.clone()
+    sample(logits, [SamplingRow(Sampling(1.0, repetition_penalty=1.5), mask_of([1, 2]), 0.5, [1, 2])])
+    assert torch.equal(logits, before)
+
+
+@settings(deadline=None)
+@given(SAMPLINGS, UNIFORM, st.lists(st.integers(0, VOCABULARY - 1), max_size=20), st.integers(0, 2**32 - 1))
+def test_some_allowed_token_always_comes(
+    sampling: Sampling, uniform: float, allowed: list[int], seed: int
+) -> None:
+    logits = torch.randn(1, VOCABULARY, generator=torch.Generator().manual_seed(seed)) * 20
+    mask = mask_of(allowed) if allowed else None
+    (token,), (logprob,) = sample(logits, [SamplingRow(sampling, mask, uniform, [1, 2])])
+    assert token in (allowed or range(VOCABULARY))
+    assert math.isfinite(logprob)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(SAMPLINGS, UNIFORM), min_size=2, max_size=6), st.integers(0, 2**32 - 1))
+def test_a_row_alone_and_in_company_gives_the_same(rows: list[tuple[Sampling, float]], seed: int) -> None:
+    logits = torch.randn(len(rows), VOCABULARY, generator=torch.Generator().manual_seed(seed)) * 3
+    sampled = [SamplingRow(sampling, uniform=uniform) for sampling, uniform in rows]
+    together = list(zip(*sample(logits, sampled), strict=True))
+    alone = [
+        next(zip(*sample(logits[index : index + 1], [row]), strict=True)) for index, row in enumerate(sampled)
+    ]
+    assert together == alone
