@@ -33,7 +33,7 @@ Slots = slice | torch.Tensor
 # below follow.
 
 SHARED_TOKENS = 192
-"""A shared run with more tokens than this, times its readers, gets a pass of its own; else each reader gathers it."""
+"""A shared run whose length times its readers exceeds this gets its own pass; else each reader gathers it."""
 
 LONG_RUN = 192
 """A run of one reader that is longer than this is read in place, by a pass of its own."""
@@ -161,7 +161,7 @@ def _joined(runs: Runs) -> Runs:
 
 @dataclass(frozen=True)
 class _Tail:
-    """What is left of a lane without its long runs: few context tokens, and the new ones if they are causal."""
+    """What is left of a lane without its long runs: some context, and the new tokens if they are causal."""
 
     rows: slice
     context: Runs

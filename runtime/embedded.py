@@ -91,7 +91,7 @@ def _content_key(file: Path) -> str:
 
 
 def convert(gguf: Path, folder: Path) -> None:
-    """Write a GGUF model as config.json, float32 safetensors and a tokenizer that loads without transformers."""
+    """Write a GGUF model as config, float32 safetensors and a tokenizer that loads without transformers."""
     import torch
     from safetensors.torch import save_file
     from transformers import AutoModelForCausalLM, AutoTokenizer

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-
 from promptlang.runtime import embedded
 from promptlang.runtime.model import ATTENTION, Model, ModelError, TransformersModel, register_attention
 from promptlang.runtime.quiet import quiet_transformers
@@ -114,8 +113,8 @@ def _download(name: str, tell: Progress) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import (
         GatedRepoError,
-        HFValidationError,
         HfHubHTTPError,
+        HFValidationError,
         LocalEntryNotFoundError,
         OfflineModeIsEnabled,
         RepositoryNotFoundError,
@@ -190,6 +189,8 @@ def _explained(name: str) -> Iterator[None]:
     """Turn what transformers raises for files it can't load into one sentence."""
     try:
         yield
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, NotImplementedError) as error:
+    except ModelError:
+        raise
+    except Exception as error:  # four libraries read these files, and each has its own errors for a broken one
         first_line = str(error).strip().split("\n", 1)[0]
         raise ModelError(f"{name} can't be loaded: {first_line}") from error

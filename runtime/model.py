@@ -3,7 +3,6 @@
 from typing import Any, Protocol
 
 import torch
-
 from promptlang.kernels.tree_attention import attend
 from promptlang.runtime.batch import Batch
 from promptlang.runtime.kv_pool import KvPool, ModelShape

@@ -132,20 +132,23 @@ class Tokenizer:
     @cached_property
     def _template(self) -> ConversationTemplate:
         if self._settings.chat_template is None:
-            raise TemplateRefusedError("this model has no chat template; use plain text instead of role blocks")
+            raise TemplateRefusedError(
+                "this model has no chat template; use plain text instead of role blocks"
+            )
         return ConversationTemplate(self._settings.chat_template, self._settings.names)
 
     def _encode_apart(self, text: str) -> list[int]:
-        """Some vocabularies hold a control token as ordinary text too: cut inside every such name."""
+        """Some vocabularies hold a control token as ordinary text too: cut inside every such name.
+
+        What a normalizer would turn into such a name is written character by character.
+        """
         for name in self.special_tokens:
             before, found, after = text.partition(name)
-            if found:
+            if found and len(name) > 1:
                 return [*self.encode(before + name[:1]), *self.encode(name[1:] + after)]
-        return [
-            token
-            for token in self._data.encode(text, add_special_tokens=False).ids
-            if token not in self._control
-        ]
+        if len(text) == 1:
+            raise ValueError(f"this model's tokenizer can write {text!r} only as a control token")
+        return [token for character in text for token in self.encode(character)]
 
 
 def _default_bos(backend: tokenizers.Tokenizer, settings: TokenizerSettings) -> int | None:
@@ -219,15 +222,14 @@ def _data_backend(
     backend: tokenizers.Tokenizer, definition: dict[str, Any], structure: frozenset[str]
 ) -> tokenizers.Tokenizer:
     """A backend to which every text is only text."""
-    plain = all(token["special"] or token["content"] not in structure for token in definition["added_tokens"])
+    markup = [token for token in definition["added_tokens"] if token["content"] in structure]
     leading = _drop_leading_space([definition["normalizer"], definition["pre_tokenizer"]])
-    if plain and not leading:
-        backend.encode_special_tokens = True
-        return backend
-    definition["added_tokens"] = [
-        token for token in definition["added_tokens"] if token["content"] not in structure
-    ]
-    return tokenizers.Tokenizer.from_str(json.dumps(definition))
+    if leading or not all(token["special"] for token in markup):
+        for token in markup:
+            token["special"] = True
+        backend = tokenizers.Tokenizer.from_str(json.dumps(definition))
+    backend.encode_special_tokens = True
+    return backend
 
 
 def _drop_leading_space(component: Any) -> bool:

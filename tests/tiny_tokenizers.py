@@ -1,0 +1,77 @@
+"""Small tokenizers of the kinds that models come with."""
+
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+
+CORPUS = [
+    "The quick brown fox jumps over the lazy dog. The dog sleeps; the fox runs over the hill.",
+    "<|im_start|>user\nHow are you?<|im_end|> </s> <s> <tool_call> [CLS]",
+    "Übergröße café naïve 世界 🙂 0123456789",
+]
+
+SPECIALS = ["<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>"]
+
+
+def _with_specials(tokenizer: Tokenizer) -> Tokenizer:
+    tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in SPECIALS])
+    return tokenizer
+
+
+def byte_level(add_prefix_space: bool = False) -> Tokenizer:
+    """As in GPT-2, Qwen and SmolLM."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    return _with_specials(tokenizer)
+
+
+def sentence_piece() -> Tokenizer:
+    """As in Llama 2: a space before the text, bytes for what the vocabulary lacks, and a beginning token."""
+    trainer = trainers.BpeTrainer(
+        vocab_size=300,
+        special_tokens=[*SPECIALS, *(f"<0x{byte:02X}>" for byte in range(256))],
+        show_progress=False,
+    )
+    tokenizer = Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    tokenizer.train_from_iterator(["the fox the dog"], trainer)
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    start = tokenizer.token_to_id("<s>")
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", start)])
+    definition = tokenizer.to_str()
+    return _without_byte_tokens_added(definition)
+
+
+def _without_byte_tokens_added(definition: str) -> Tokenizer:
+    import json
+
+    parsed = json.loads(definition)
+    parsed["added_tokens"] = [token for token in parsed["added_tokens"] if token["content"] in SPECIALS]
+    return Tokenizer.from_str(json.dumps(parsed))
+
+
+def unigram_with_specials_as_pieces() -> Tokenizer:
+    """A vocabulary that holds a control token as an ordinary, likely piece."""
+    pieces = [
+        ("<unk>", -20.0),
+        ("▁", -2.0),
+        *((chr(code), -5.0) for code in range(0x21, 0x7F)),
+        ("</s>", -0.1),
+    ]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=0, byte_fallback=False))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    return _with_specials(tokenizer)
