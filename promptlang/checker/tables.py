@@ -1,0 +1,88 @@
+"""What the checker found out about a bundle: the tables that lowering and the command line read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from promptlang import ast
+from promptlang.diagnostics import Diagnostic
+from promptlang.grammar.shapes import Record, Shape
+from promptlang.values import Value
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramInfo:
+    """A program.
+
+    Attributes:
+        name: unique in the bundle: `triage`, or `library.route` where it comes from an import.
+        declaration: its AST.
+        shapes: what each parameter must look like, by name.
+        returns: what the result must look like, where the program says so.
+        constants: what the names of its file mean: consts by name, records as `RecordType`, an import as a `RecordValue` of its own names.
+    """
+
+    name: str
+    declaration: ast.Program
+    shapes: Mapping[str, Shape]
+    returns: Shape | None
+    constants: Mapping[str, Value]
+
+
+@dataclass(frozen=True, eq=False)
+class FragmentInfo:
+    """A fragment; its names mean what they mean in its own file."""
+
+    name: str
+    declaration: ast.Fragment
+    shapes: Mapping[str, Shape]
+    constants: Mapping[str, Value]
+
+    @property
+    def parameters(self) -> tuple[ast.Parameter, ...]:
+        return self.declaration.parameters
+
+    @property
+    def body(self) -> ast.Block:
+        return self.declaration.body
+
+
+@dataclass
+class Checked:
+    """A bundle that was checked.
+
+    Attributes:
+        diagnostics: everything found, in source order; errors and warnings.
+        programs: all programs, imported ones too, by `ProgramInfo.name`.
+        main: the names of the main file's own programs, in order.
+        records: the main file's records.
+    """
+
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    programs: dict[str, ProgramInfo] = field(default_factory=dict)
+    main: tuple[str, ...] = ()
+    records: dict[str, Record] = field(default_factory=dict)
+    _gen_shapes: dict[int, Shape] = field(default_factory=dict, repr=False)
+    _score_readers: set[int] = field(default_factory=set, repr=False)
+    _callees: dict[int, ProgramInfo] = field(default_factory=dict, repr=False)
+    _fragments: dict[int, FragmentInfo] = field(default_factory=dict, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the bundle can run: no errors (warnings don't count)."""
+        return not any(diagnostic.is_error for diagnostic in self.diagnostics)
+
+    def gen_shape(self, gen: ast.Gen) -> Shape | None:
+        """What `gen` must produce; None for free text."""
+        return self._gen_shapes.get(id(gen))
+
+    def reads_scores(self, select: ast.Select) -> bool:
+        """Whether the program reads `.probs` or `.scores` of what this select binds."""
+        return id(select) in self._score_readers
+
+    def callee(self, call: ast.CallExpression) -> ProgramInfo | None:
+        """The program that a call runs; None where it calls a builtin, a method or a record."""
+        return self._callees.get(id(call))
+
+    def fragment(self, use: ast.Use) -> FragmentInfo:
+        """The fragment that `use` runs."""
+        return self._fragments[id(use)]
