@@ -90,8 +90,8 @@ class _Lowering:
                 return self._assign(target, value, place)
             case ast.Call(call=call):
                 return self._call(None, call, place)
-            case ast.Use(name=name, arguments=arguments):
-                return self._use(name, arguments, place)
+            case ast.Use():
+                return self._use(statement, place)
             case ast.If():
                 return self._if(statement, place)
             case ast.For(targets=targets, iterable=iterable, body=body):
@@ -151,14 +151,14 @@ class _Lowering:
         reads = names_in(list(arguments.values()))
         return CallNode(target=target, callee=callee.name, arguments=arguments, reads=reads, writes=_written(target), **place)
 
-    def _use(self, name: str, arguments: Sequence[ast.Argument], place: dict[str, Any]) -> Node:
-        fragment = self._checked.fragment(name, self._program)
+    def _use(self, statement: ast.Use, place: dict[str, Any]) -> Node:
+        fragment = self._checked.fragment(statement)
         return UseNode(
-            callee=name,
+            callee=fragment.name,
             parameters=fragment.parameters,
-            arguments=_bind(fragment.parameters, arguments),
+            arguments=_bind(fragment.parameters, statement.arguments),
             body=self._region(fragment.body),
-            reads=names_in(arguments),
+            reads=names_in(statement.arguments),
             **place,
         )
 
