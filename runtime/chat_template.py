@@ -6,7 +6,7 @@ A template is opaque: the only sure way to know what it writes before, between a
 from functools import lru_cache
 from typing import Protocol
 
-from promptlang.runtime.template import TemplateRefusal
+from promptlang.runtime.template import TemplateRefusedError
 
 _MARKS = "\ue000{}\ue001"
 
@@ -15,7 +15,7 @@ class Renderer(Protocol):
     """Anything that renders messages by a model's own template (a Tokenizer does)."""
 
     def render(self, messages: list[dict[str, str]], add_generation_prompt: bool = False) -> str:
-        """The rendered text; raises TemplateRefusal where the template can't take the messages."""
+        """The rendered text; raises TemplateRefusedError where the template can't take the messages."""
 
 
 class TemplateError(Exception):
@@ -45,7 +45,7 @@ class ChatTemplate:
         messages = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
         try:
             rest = self._renderer.render(messages)
-        except TemplateRefusal as error:
+        except TemplateRefusedError as error:
             raise TemplateError(f"the model's chat template refuses {' → '.join(roles)}: {error}") from error
         frame = []
         for role, mark in zip(roles, marks, strict=True):

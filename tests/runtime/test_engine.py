@@ -1,0 +1,259 @@
+"""The engine as its callers see it: right whatever it cached, batched, chunked, paused or cancelled."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tiny_models
+from promptlang.runtime.engine import Engine
+from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.random_stream import RandomStream
+from promptlang.runtime.requests import Answer, Cancelled, Generate, Generated, RequestError, Scored, ScoreOptions
+from promptlang.runtime.sampler import Sampling
+from promptlang.runtime.usage import Usage
+from tiny_engine import prompt_of, tiny_engine, tiny_loaded
+
+FOX = "The quick brown fox jumps over the lazy dog. "
+TEXTS = ["How", "How are you?", "the dog", FOX, FOX + "The dog sleeps", FOX + "The fox runs", FOX * 4, FOX * 4 + "the end"]
+
+
+def finish(engine: Engine) -> None:
+    while engine.step():
+        pass
+    engine.check()
+
+
+def ask(engine: Engine, text: str, *, seed: int = 0, usage: Usage | None = None, **options: object) -> Answer:
+    options.setdefault("max_tokens", 12)
+    request = Generate(prompt_of(engine, text), RandomStream(seed, text), usage or Usage(), **options)  # type: ignore[arg-type]
+    return engine.submit(request)
+
+
+def tokens_of(answer: Answer) -> list[int]:
+    assert answer.error is None, answer.error
+    assert isinstance(answer.result, Generated)
+    return answer.result.tokens
+
+
+def run(engine: Engine, texts: list[str], **options: object) -> list[list[int]]:
+    answers = [ask(engine, text, **options) for text in texts]
+    finish(engine)
+    return [tokens_of(answer) for answer in answers]
+
+
+@pytest.fixture(scope="module")
+def cold() -> dict[str, list[int]]:
+    """Each text's answer on an engine of its own, as transformers gives it."""
+    network = tiny_loaded().model.network  # type: ignore[attr-defined]
+    engine = tiny_engine()
+    return {text: tiny_models.generate(network, prompt_of(engine, text).flush(), 12) for text in TEXTS}
+
+
+@pytest.mark.parametrize("options", [{}, {"tokens_a_step": 8}, {"shares": False}, {"answers_at_once": 2}])
+def test_greedy_answers_are_transformers_own(cold: dict[str, list[int]], options: dict[str, int]) -> None:
+    engine = tiny_engine(**options)
+    assert run(engine, TEXTS) == list(cold.values())
+    assert run(engine, TEXTS[::-1]) == list(cold.values())[::-1]
+    for text in TEXTS:
+        assert run(engine, [text]) == [cold[text]]
+
+
+@pytest.mark.parametrize("length", [7, 8, 9, 15, 16, 17, 24])
+def test_prompts_around_a_chunks_border_are_cold_ones(length: int) -> None:
+    engine, chunked = tiny_engine(), tiny_engine(tokens_a_step=8)
+    tokens = engine.tokenizer.encode(FOX * 4)[:length]
+
+    def answer(on: Engine) -> list[int]:
+        prompt = on.new_prompt()
+        prompt.extend(tokens)
+        result = on.submit(Generate(prompt, RandomStream(0), Usage(), max_tokens=6))
+        finish(on)
+        return tokens_of(result)
+
+    expected = answer(engine)
+    assert answer(chunked) == expected
+    assert answer(chunked) == expected
+
+
+def test_a_prefix_that_waiting_requests_share_is_computed_once() -> None:
+    engine, usage = tiny_engine(tokens_a_step=16), Usage()
+    for tail in ("a", "b", "c", "d"):
+        ask(engine, FOX * 6 + tail, usage=usage)
+    finish(engine)
+    assert usage.computed_tokens <= usage.optimal_tokens + usage.calls
+    assert usage.requested_tokens > 3 * usage.optimal_tokens
+
+
+def test_an_answer_is_cached_with_its_prompt() -> None:
+    engine, usage = tiny_engine(), Usage()
+    first = ask(engine, FOX)
+    finish(engine)
+    prompt = first.request.prompt
+    prompt.add(" And then?")
+    engine.submit(Generate(prompt, RandomStream(1), usage, max_tokens=4))
+    finish(engine)
+    new = len(engine.tokenizer.encode(" And then?"))
+    assert usage.computed_tokens <= new + 1
+
+
+def test_without_a_cache_everything_is_computed() -> None:
+    engine, usage = tiny_engine(shares=False), Usage()
+    for text in TEXTS:
+        ask(engine, text, usage=usage)
+    finish(engine)
+    assert usage.computed_tokens == usage.requested_tokens
+    assert engine.cache.used == 0
+
+
+def test_a_small_pool_gives_what_a_large_one_gives() -> None:
+    generator = random.Random(3)
+    texts = [FOX * generator.randint(1, 4) + str(index % 7) for index in range(60)]
+    sampling = Sampling(temperature=1.0)
+    expected = run(tiny_engine(16_384), texts, sampling=sampling, max_tokens=20)
+    engine, usage = tiny_engine(tokens=int(1.2 * (len(tiny_engine().tokenizer.encode(FOX * 4)) + 21))), Usage()
+    assert run(engine, texts, sampling=sampling, max_tokens=20, usage=usage) == expected
+    assert usage.evicted_tokens > 0
+
+
+def test_a_paused_answer_resumes_exactly() -> None:
+    """Short prompts with long answers outgrow the pool together, so some must wait for others."""
+    texts = [FOX + name for name in "abcdefgh"]
+    sampling = Sampling(temperature=0.7)
+    expected = run(tiny_engine(16_384), texts, sampling=sampling, max_tokens=60)
+    engine, usage = tiny_engine(tokens=160), Usage()
+    assert run(engine, texts, sampling=sampling, max_tokens=60, usage=usage) == expected
+    assert usage.preemptions > 0
+
+
+def test_a_request_larger_than_the_pool_is_refused_with_the_numbers() -> None:
+    engine = tiny_engine(tokens=32)
+    with pytest.raises(RequestError, match="32"):
+        ask(engine, FOX * 10)
+    engine.check()
+
+
+def test_a_request_beyond_the_models_context_is_refused() -> None:
+    with pytest.raises(RequestError, match="2048"):
+        ask(tiny_engine(), FOX, max_tokens=2048)
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_cancelling_at_any_step_leaves_nothing_behind(cold: dict[str, list[int]], steps: int) -> None:
+    engine = tiny_engine(tokens_a_step=16)
+    doomed, other = ask(engine, FOX * 4), ask(engine, "How are you?")
+    for _ in range(steps):
+        engine.step()
+    doomed.cancel()
+    finish(engine)
+    assert isinstance(doomed.error, Cancelled)
+    assert tokens_of(other) == cold["How are you?"]
+    assert run(engine, [FOX * 4]) == [cold[FOX * 4]]
+
+
+def test_a_failing_pass_leaks_nothing(monkeypatch: pytest.MonkeyPatch, cold: dict[str, list[int]]) -> None:
+    engine = tiny_engine()
+    ask(engine, FOX)
+    ask(engine, FOX * 2)
+    engine.step()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(engine.model), "forward", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            engine.step()
+    engine.check()
+    assert run(engine, [FOX]) == [cold[FOX]]
+
+
+def test_a_stop_string_stays_out_of_answer_prompt_and_cache(cold: dict[str, list[int]]) -> None:
+    engine = tiny_engine()
+    whole = engine.tokenizer.decode(cold[FOX])
+    stop = whole[4:6]
+    answer = ask(engine, FOX, stop=(stop,))
+    finish(engine)
+    assert isinstance(answer.result, Generated)
+    assert answer.result.text == whole[: whole.index(stop)]
+    prompt = answer.request.prompt
+    assert engine.tokenizer.decode(prompt.flush()).endswith(answer.result.text)
+    warm = engine.submit(Generate(prompt, RandomStream(0), Usage(), max_tokens=8))
+    finish(engine)
+    fresh = tiny_engine()
+    again = fresh.new_prompt()
+    again.extend(prompt.flush()[: -len(tokens_of(warm))])
+    cold_answer = fresh.submit(Generate(again, RandomStream(0), Usage(), max_tokens=8))
+    finish(fresh)
+    assert tokens_of(warm) == tokens_of(cold_answer)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.permutations(TEXTS), st.integers(1, 8), st.sampled_from([8, 64, 512]))
+def test_a_sampled_answer_depends_on_its_own_stream_alone(order: list[str], at_once: int, budget: int) -> None:
+    alone = {text: run(tiny_engine(), [text], sampling=Sampling(temperature=1.0))[0] for text in order[:2]}
+    together = run(tiny_engine(answers_at_once=at_once, tokens_a_step=budget), order, sampling=Sampling(temperature=1.0))
+    assert dict(zip(order, together, strict=True)) | alone == dict(zip(order, together, strict=True))
+
+
+def test_a_cold_request_is_served_while_warm_ones_keep_coming() -> None:
+    engine = tiny_engine(answers_at_once=1)
+    run(engine, [FOX * 4])
+    cold_one = ask(engine, "How are you?", max_tokens=2)
+    for index in range(40):
+        ask(engine, FOX * 4 + str(index % 3), max_tokens=2)
+        engine.step()
+        engine.step()
+    assert cold_one.is_done
+    finish(engine)
+
+
+# Options ---------------------------------------------------------------------------------------------------
+
+OPTION_TEXTS = ["the fox", "the dog", "the", "über", "yes", "The quick brown", "The quick", "The", " the fox", "世界"]
+
+
+def score(engine: Engine, text: str, options: list[str], usage: Usage | None = None, best_only: bool = False) -> list[object]:
+    encoded = tuple(tuple(engine.tokenizer.encode(option)) for option in options)
+    answer = engine.submit(ScoreOptions(prompt_of(engine, text), encoded, usage or Usage(), best_only))
+    finish(engine)
+    assert isinstance(answer.result, Scored)
+    return list(answer.result.logprobs)
+
+
+def full_forward(engine: Engine, prompt: Prompt, option: list[int]) -> np.ndarray:
+    tokens = prompt.flush()
+    logprobs = tiny_models.cold_logits(engine.model, [*tokens, *option]).double().log_softmax(-1)
+    rows = torch.arange(len(tokens) - 1, len(tokens) + len(option) - 1)
+    return logprobs[rows, torch.tensor(option)].numpy()
+
+
+@pytest.mark.parametrize("options", [{}, {"tokens_a_step": 4}, {"shares": False}])
+def test_option_scores_are_those_of_a_full_forward(options: dict[str, int]) -> None:
+    engine = tiny_engine(**options)
+    prompt = prompt_of(engine, FOX)
+    for logprobs, text in zip(score(engine, FOX, OPTION_TEXTS), OPTION_TEXTS, strict=True):
+        np.testing.assert_allclose(logprobs, full_forward(engine, prompt, engine.tokenizer.encode(text)), atol=1e-3)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_giving_up_what_cannot_win_keeps_the_winner(text: str) -> None:
+    engine = tiny_engine()
+    options = [f"{head} {middle} {tail}" for head in ("the", "fox", "dog") for middle in ("over", "lazy") for tail in "abcdef"]
+    every, best = Usage(), Usage()
+    scores = [np.sum(values) for values in score(engine, text, options, every)]
+    given_up = [-np.inf if values is None else np.sum(values) for values in score(engine, text, options, best, best_only=True)]
+    assert np.argmax(given_up) == np.argmax(scores)
+    assert best.requested_tokens <= every.requested_tokens
+
+
+def test_options_that_differ_at_once_cost_no_pass_of_their_own() -> None:
+    engine, usage = tiny_engine(), Usage()
+    score(engine, FOX, ["a", "b", "c"], usage)
+    assert usage.forwards == 1
+
+
+def test_scoring_without_a_cache_computes_what_it_requests() -> None:
+    engine, usage = tiny_engine(shares=False), Usage()
+    score(engine, FOX, OPTION_TEXTS, usage)
+    assert usage.computed_tokens == usage.requested_tokens
+    assert engine.cache.used == 0
