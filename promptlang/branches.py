@@ -5,6 +5,7 @@ from typing import Any
 
 from promptlang.runtime.prompt import Prompt
 from promptlang.tasks import Future, Task, TaskCancelled
+from promptlang.values import Parts, Value
 
 
 class Pruned(Exception):
@@ -12,7 +13,7 @@ class Pruned(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class BranchValue:
+class BranchValue(Parts):
     """A branch that survived.
 
     Attributes:
@@ -30,6 +31,13 @@ class BranchValue:
     logprob: float
     prompt: Prompt = field(repr=False)
     scope: dict[str, Any] = field(repr=False)
+
+    def part(self, name: str) -> Value:
+        own: dict[str, Value] = {"text": self.text, "index": self.index, "logprob": self.logprob}
+        return self.fields[name] if name in self.fields else own[name]
+
+    def part_names(self) -> tuple[str, ...]:
+        return tuple(self.fields)
 
 
 class Branch:

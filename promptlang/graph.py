@@ -3,13 +3,14 @@
 Regions nest as blocks do. The order in a region is the prompt chain; `reads` and `writes` are the data edges.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from promptlang.ast import Expression, Parameter, Template
 from promptlang.grammar.shapes import Shape
 from promptlang.source import Span
+from promptlang.values import Value
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,7 @@ class UseNode(Node):
     callee: str
     parameters: tuple[Parameter, ...]
     arguments: dict[str, Expression]
+    constants: Mapping[str, Value]
     body: Region
 
 
@@ -216,15 +218,15 @@ class Graph:
         shapes: what each parameter must look like, by name.
         returns: what the result must look like, where the program says so.
         body: its operations.
-        constants: names of the file that the program reads, with their values.
+        constants: what the names of its file mean.
     """
 
     name: str
     parameters: tuple[Parameter, ...]
-    shapes: dict[str, Shape]
+    shapes: Mapping[str, Shape]
     returns: Shape | None
     body: Region
-    constants: dict[str, object]
+    constants: Mapping[str, Value]
 
 
 def walk(region: Region) -> Iterator[Node]:

@@ -4,6 +4,7 @@ A `Run` is one program run (one row of data); a `Frame` is one prompt of it with
 of a program it calls.
 """
 
+from collections import ChainMap
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -11,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 from promptlang.ast import Expression
 from promptlang.branches import Branch, BranchGroup, BranchValue, Pruned
+from promptlang.conversion import ArgumentsError, bind_arguments, from_json, to_json
 from promptlang.expressions import EvaluationError, evaluate
 from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.constraint import Constraint, ConstraintError
@@ -44,7 +46,15 @@ from promptlang.runtime.engine import Engine
 from promptlang.runtime.healing import heal
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import Answer, Generate, Generated, Request, RequestError, Scored, ScoreOptions
+from promptlang.runtime.requests import (
+    Answer,
+    Generate,
+    Generated,
+    Request,
+    RequestError,
+    Scored,
+    ScoreOptions,
+)
 from promptlang.runtime.sampler import Sampling
 from promptlang.runtime.select import choose, scores
 from promptlang.runtime.usage import Usage
@@ -137,6 +147,7 @@ class Frame:
     graph: Graph
     prompt: Prompt
     scope: dict[str, Any]
+    constants: Mapping[str, Value]
     path: tuple[str, ...] = ()
     key: tuple[int | str, ...] = ()
     branch: Branch | None = None
@@ -149,6 +160,10 @@ class Frame:
 
     def say(self, text: str) -> None:
         self.said += text
+
+    def value(self, expression: Expression) -> Any:
+        """An expression's value; whatever it reads must be known."""
+        return evaluate(expression, ChainMap(self.scope, self.constants))
 
     def next_key(self) -> tuple[int | str, ...]:
         """Names the next thing this frame does, for random numbers: the same in every run, whatever else goes on."""
@@ -221,7 +236,9 @@ class Interpreter:
 
     # Programs ----------------------------------------------------------------------------------------
 
-    def start(self, name: str, arguments: Mapping[str, Value], row: int = 0, observer: Observer | None = None) -> Task[Outcome]:
+    def start(
+        self, name: str, arguments: Mapping[str, Value], row: int = 0, observer: Observer | None = None
+    ) -> Task[Outcome]:
         """Begin a run; it moves when `wait` steps the engine.
 
         Args:
@@ -238,7 +255,7 @@ class Interpreter:
         return self._loop.run(task, self._engine.step)
 
     async def _outcome(self, graph: Graph, arguments: dict[str, Any], run: Run) -> Outcome:
-        frame = Frame(run, graph, self._new_prompt(run), arguments)
+        frame = Frame(run, graph, self._new_prompt(run), arguments, graph.constants)
         try:
             result = await self._program(frame)
             variables = {name: frame.scope[name] for name in frame.scope if name in frame.own}
@@ -260,15 +277,10 @@ class Interpreter:
             await self._join(frame)
         except _Return as returned:
             await self._join(frame)
-            self._check_result(frame, returned.value)
             return returned.value
         finally:
             _cancel(frame.pending)
         return {name: value for name, value in frame.scope.items() if name in frame.own}
-
-    def _check_result(self, frame: Frame, value: Value) -> None:
-        if frame.graph.returns is not None:
-            validate(frame.graph.returns, plain(value))
 
     async def _join(self, frame: Frame) -> None:
         """Wait for the calls under way; every fault is raised, even where nothing reads the value."""
@@ -312,7 +324,7 @@ class Interpreter:
             frame.prompt.close()
 
     async def _gen(self, node: GenNode, frame: Frame) -> None:
-        options = {name: evaluate_in(frame, value) for name, value in node.options.items()}
+        options = {name: frame.value(value) for name, value in node.options.items()}
         prompt = frame.prompt
         prompt.flush()
         withdrawn = heal(prompt, self._engine.vocabulary) if options.get("heal", True) else b""
@@ -341,7 +353,7 @@ class Interpreter:
         if shape is None or shape == Str():
             return None
         started = perf_counter()
-        constraint = compile_constraint(shape, self._engine.constraint_vocabulary, prefix=withdrawn.decode())
+        constraint = compile_constraint(shape, self._engine.legal, prefix=withdrawn.decode())
         usage.compile_seconds += perf_counter() - started
         return constraint
 
@@ -349,15 +361,21 @@ class Interpreter:
         if node.shape is None:
             return result.text
         if not result.is_whole:
-            raise RunError(f"max_tokens ended the answer before its value was whole: {result.text!r}", node.span, frame.path)
+            raise RunError(
+                f"max_tokens ended the answer before its value was whole: {result.text!r}",
+                node.span,
+                frame.path,
+            )
         try:
-            return wrap(node.shape, read(node.shape, result.text))
+            return from_json(node.shape, read(node.shape, result.text))
         except ValueError as error:
-            raise RunError(f"the answer {result.text!r} is not what was asked for: {error}", node.span, frame.path) from error
+            raise RunError(
+                f"the answer {result.text!r} is not what was asked for: {error}", node.span, frame.path
+            ) from error
 
     async def _select(self, node: SelectNode, frame: Frame) -> None:
-        options = {name: evaluate_in(frame, value) for name, value in node.options.items()}
-        values = options["options"] if "options" in options else [evaluate_in(frame, choice) for choice in node.choices]
+        options = {name: frame.value(value) for name, value in node.options.items()}
+        values = options["options"] if "options" in options else [frame.value(choice) for choice in node.choices]
         texts = self._option_texts(node, values, frame)
         prompt = frame.prompt
         prompt.flush()
@@ -377,7 +395,14 @@ class Interpreter:
         frame.say(text)
         frame.run.observer.answer(frame.path, text)
         frame.logprob += 0.0 if len(encoded) == 1 else float(sum(logprobs[selection.index]))
-        frame.bind(node.target, ChoiceValue(text, dict(zip(texts, selection.probs)), dict(zip(texts, selection.scores))))
+        frame.bind(
+            node.target,
+            ChoiceValue(
+                text,
+                dict(zip(texts, selection.probs, strict=True)),
+                dict(zip(texts, selection.scores, strict=True)),
+            ),
+        )
 
     def _option_texts(self, node: SelectNode, values: Any, frame: Frame) -> list[str]:
         if not isinstance(values, list) or not values:
@@ -390,7 +415,9 @@ class Interpreter:
             raise RunError(f"select has the option {twice!r} twice", node.span, frame.path)
         return texts
 
-    async def _scored(self, prompt: Prompt, options: tuple[tuple[int, ...], ...], frame: Frame, best_only: bool = False) -> Any:
+    async def _scored(
+        self, prompt: Prompt, options: tuple[tuple[int, ...], ...], frame: Frame, best_only: bool = False
+    ) -> Any:
         answer = self._submit(ScoreOptions(prompt, options, frame.run.usage, best_only))
         result = await self._answered(answer, frame)
         assert isinstance(result, Scored)
@@ -432,17 +459,19 @@ class Interpreter:
     # Values and calls --------------------------------------------------------------------------------
 
     async def _let(self, node: LetNode, frame: Frame) -> None:
-        frame.bind(node.target, evaluate_in(frame, node.value))
+        frame.bind(node.target, frame.value(node.value))
 
     async def _call(self, node: CallNode, frame: Frame) -> None:
         """Start a program on a prompt of its own; who reads its result waits for it."""
         if len(frame.path) >= DEEPEST_CALL:
             raise RunError(f"calls nest deeper than {DEEPEST_CALL}", node.span, frame.path)
         graph = self._graphs[node.callee]
-        given = {name: evaluate_in(frame, value) for name, value in node.arguments.items()}
+        given = {name: frame.value(value) for name, value in node.arguments.items()}
         path = (*frame.path, f"{node.callee}()")
         arguments = self._bound(graph, given, node.span, path)
-        callee = Frame(frame.run, graph, self._new_prompt(frame.run), arguments, path, frame.next_key())
+        callee = Frame(
+            frame.run, graph, self._new_prompt(frame.run), arguments, graph.constants, path, frame.next_key()
+        )
         task = self._loop.spawn(self._program(callee))
         frame.pending.append(task)
         frame.bind(node.target, task)
@@ -454,38 +483,46 @@ class Interpreter:
             raise RunError(str(error), span, path) from error
 
     async def _use(self, node: UseNode, frame: Frame) -> None:
-        given = {name: evaluate_in(frame, value) for name, value in node.arguments.items()}
+        scope = {name: frame.value(value) for name, value in node.arguments.items()}
         for parameter in node.parameters:
-            if parameter.name not in given:
+            if parameter.name not in scope:
                 assert parameter.default is not None
-                given[parameter.name] = evaluate_in(frame, parameter.default)
-        outer, frame.scope = frame.scope, given
-        own, frame.own = frame.own, set()
+                scope[parameter.name] = evaluate(parameter.default, node.constants)
+        outer = frame.scope, frame.own, frame.constants
+        frame.scope, frame.own, frame.constants = scope, set(), node.constants
         try:
             await self._region(node.body, frame)
         finally:
-            frame.scope, frame.own = outer, own
+            frame.scope, frame.own, frame.constants = outer
 
     async def _log(self, node: LogNode, frame: Frame) -> None:
-        frame.run.observer.log(frame.path, render_text(evaluate_in(frame, node.value)))
+        frame.run.observer.log(frame.path, render_text(frame.value(node.value)))
 
     async def _return(self, node: ReturnNode, frame: Frame) -> None:
-        value = evaluate_in(frame, node.value)
-        if frame.graph.returns is not None:
-            try:
-                validate(frame.graph.returns, plain(value))
-            except ValueError as error:
-                raise RunError(f"the result is not what {frame.graph.name} promises: {error}", node.span, frame.path) from error
-        raise _Return(value)
+        raise _Return(self._promised(node, frame))
+
+    def _promised(self, node: ReturnNode, frame: Frame) -> Value:
+        """The result, as the program's header says it looks."""
+        value: Value = frame.value(node.value)
+        shape = frame.graph.returns
+        if shape is None:
+            return value
+        data = to_json(value)
+        try:
+            validate(shape, data)
+        except ValueError as error:
+            message = f"the result is not what {frame.graph.name} promises: {error}"
+            raise RunError(message, node.span, frame.path) from error
+        return from_json(shape, data)
 
     def _string(self, expression: Expression, frame: Frame) -> str:
-        return render_text(evaluate_in(frame, expression))
+        return render_text(frame.value(expression))
 
     # Control flow ------------------------------------------------------------------------------------
 
     async def _if(self, node: IfNode, frame: Frame) -> None:
         for condition, body in zip(node.conditions, node.bodies, strict=True):
-            if evaluate_in(frame, condition):
+            if frame.value(condition):
                 await self._region(body, frame)
                 return
         await self._region(node.otherwise, frame)
@@ -497,15 +534,19 @@ class Interpreter:
                 return
 
     async def _while(self, node: WhileNode, frame: Frame) -> None:
-        limit = DEFAULT_ROUNDS if node.limit is None else evaluate_in(frame, node.limit)
+        limit = DEFAULT_ROUNDS if node.limit is None else frame.value(node.limit)
         for _ in range(limit):
-            if not evaluate_in(frame, node.condition):
+            if not frame.value(node.condition):
                 return
             if not await self._round(node.body, frame):
                 return
             await self._settle(node.reads, frame)
-        if node.limit is None and evaluate_in(frame, node.condition):
-            raise RunError(f"the loop did not end in {limit} rounds; say `limit N` where more are meant", node.span, frame.path)
+        if node.limit is None and frame.value(node.condition):
+            raise RunError(
+                f"the loop did not end in {limit} rounds; say `limit N` where more are meant",
+                node.span,
+                frame.path,
+            )
 
     async def _round(self, body: Region, frame: Frame) -> bool:
         """One round of a loop; False after `break`."""
@@ -519,7 +560,7 @@ class Interpreter:
         raise _Jump(node.kind)
 
     def _items(self, iterable: Expression, frame: Frame) -> list[Any]:
-        value = evaluate_in(frame, iterable)
+        value = frame.value(iterable)
         if not isinstance(value, list | str | dict):
             raise RunError(f"can't go through {render_text(value)!r}: it is no list", iterable.span, frame.path)
         return list(value)
@@ -548,7 +589,9 @@ class Interpreter:
             group.cancel()
         values = [branch.value for branch in group.branches]
         if frames and not any(values) and not node.allow_none:
-            raise RunError(f"keep left no branch of {node.name}; say `or none` where that may be", node.span, frame.path)
+            raise RunError(
+                f"keep left no branch of {node.name}; say `or none` where that may be", node.span, frame.path
+            )
         self._bind_branches(node, values, frame)
 
     def _branch_frames(self, node: ForkNode, frame: Frame) -> list[Frame]:
@@ -564,15 +607,19 @@ class Interpreter:
         return frames
 
     def _branch_items(self, over: Expression, frame: Frame) -> list[Any]:
-        count = evaluate_in(frame, over)
+        count = frame.value(over)
         if not is_whole(count) or not 0 <= count <= MOST_BRANCHES:
-            raise RunError(f"fork needs a count from 0 to {MOST_BRANCHES}, not {render_text(count)}", over.span, frame.path)
+            raise RunError(
+                f"fork needs a count from 0 to {MOST_BRANCHES}, not {render_text(count)}",
+                over.span,
+                frame.path,
+            )
         return [None] * count
 
     def _branch_frame(self, frame: Frame, label: str, key: tuple[int | str, ...]) -> Frame:
         prompt = frame.prompt.fork()
         frame.run.prompts.append(prompt)
-        return Frame(frame.run, frame.graph, prompt, dict(frame.scope), (*frame.path, label), key)
+        return Frame(frame.run, frame.graph, prompt, dict(frame.scope), frame.constants, (*frame.path, label), key)
 
     async def _branch(self, body: Region, frame: Frame) -> BranchValue | None:
         """A branch's value; None when it was pruned."""
@@ -604,24 +651,28 @@ class Interpreter:
         assert branch is not None, "the checker lets `keep` stand only in a fork"
         if node.kind == "where":
             assert node.by is not None
-            if not evaluate_in(frame, node.by):
+            if not frame.value(node.by):
                 raise Pruned
             return
         assert node.count is not None
-        count = evaluate_in(frame, node.count)
+        count = frame.value(node.count)
         if not is_whole(count) or count < 0:
-            raise RunError(f"keep needs a whole number of branches, not {render_text(count)}", node.count.span, frame.path)
+            raise RunError(
+                f"keep needs a whole number of branches, not {render_text(count)}",
+                node.count.span,
+                frame.path,
+            )
         if node.kind == "first":
             branch.arrive_first(node.id, count)
             return
         assert node.by is not None
-        score = evaluate_in(frame, node.by)
+        score = frame.value(node.by)
         if not isinstance(score, int | float) or score != score:
             raise RunError(f"keep ranks by a number, not {render_text(score)!r}", node.by.span, frame.path)
         await branch.arrive_best(node.id, count, float(score))
 
     async def _adopt(self, node: AdoptNode, frame: Frame) -> None:
-        branch = evaluate_in(frame, node.branch)
+        branch = frame.value(node.branch)
         if not isinstance(branch, BranchValue):
             raise RunError("adopt needs a branch that survived its fork", node.span, frame.path)
         frame.prompt.release()
@@ -644,6 +695,11 @@ class Interpreter:
 
 
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number (`true` is none)."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _cancel(tasks: list[Task[Any]]) -> None:

@@ -96,7 +96,14 @@ class _Lowering:
                 return self._if(statement, place)
             case ast.For(targets=targets, iterable=iterable, body=body):
                 reads = names_in(iterable)
-                return ForNode(targets=targets, iterable=iterable, body=self._region(body), reads=reads, writes=targets, **place)
+                return ForNode(
+                    targets=targets,
+                    iterable=iterable,
+                    body=self._region(body),
+                    reads=reads,
+                    writes=targets,
+                    **place,
+                )
             case ast.While(condition=condition, limit=limit, body=body):
                 reads = names_in(condition, limit)
                 return WhileNode(condition=condition, limit=limit, body=self._region(body), reads=reads, **place)
@@ -134,7 +141,9 @@ class _Lowering:
             case ast.Select(choices=choices, options=options):
                 reads_scores = self._checked.reads_scores(answer)
                 reads = names_in(choices, options)
-                return SelectNode(choices=choices, options=_named(options), reads_scores=reads_scores, reads=reads, **place)
+                return SelectNode(
+                    choices=choices, options=_named(options), reads_scores=reads_scores, reads=reads, **place
+                )
             case ast.Score(text=text):
                 return ScoreNode(text=text, reads=names_in(text), **place)
         raise AssertionError(f"no lowering for {type(answer).__name__}")
@@ -149,7 +158,14 @@ class _Lowering:
         assert callee is not None
         arguments = _bind(callee.declaration.parameters, call.arguments)
         reads = names_in(list(arguments.values()))
-        return CallNode(target=target, callee=callee.name, arguments=arguments, reads=reads, writes=_written(target), **place)
+        return CallNode(
+            target=target,
+            callee=callee.name,
+            arguments=arguments,
+            reads=reads,
+            writes=_written(target),
+            **place,
+        )
 
     def _use(self, statement: ast.Use, place: dict[str, Any]) -> Node:
         fragment = self._checked.fragment(statement)
@@ -157,6 +173,7 @@ class _Lowering:
             callee=fragment.name,
             parameters=fragment.parameters,
             arguments=_bind(fragment.parameters, statement.arguments),
+            constants=fragment.constants,
             body=self._region(fragment.body),
             reads=names_in(statement.arguments),
             **place,

@@ -124,7 +124,9 @@ class Engine:
         more = request.max_tokens if isinstance(request, Generate) else max(map(len, request.options))
         what = f"a prompt of {prompt} tokens and {more} tokens of answer"
         if prompt + more > self.cache.allocator.size:
-            raise RequestError(f"{what} do not fit into the KV pool of {self.cache.allocator.size} tokens; give a larger --kv-budget")
+            raise RequestError(
+                f"{what} do not fit into the KV pool of {self.cache.allocator.size} tokens; give a larger --kv-budget"
+            )
         limit = self.model.shape.max_positions
         if prompt + more > limit:
             raise RequestError(f"{what} are more than the model's context of {limit} tokens")

@@ -102,7 +102,9 @@ class Scheduler:
                 work.append((job, lanes))
                 budget -= sum(len(lane.tokens) for lane in lanes)
         if not work:
-            raise RequestError(f"no request fits into the KV pool of {self._cache.allocator.size} tokens; give a larger --kv-budget")
+            raise RequestError(
+                f"no request fits into the KV pool of {self._cache.allocator.size} tokens; give a larger --kv-budget"
+            )
         return work
 
     def _plan_job(self, job: Job, budget: int, busy: list[Job]) -> list[Lane] | None:

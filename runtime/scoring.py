@@ -131,7 +131,13 @@ class ScoreJob:
         self._request.usage.computed_tokens += count
         last = start + count == sequence.end
         tokens = sequence.tokens[start : start + count]
-        return Lane(tokens=tokens, start=start, slots=slots, context=sequence.context(start), wants="last" if last else "none")
+        return Lane(
+            tokens=tokens,
+            start=start,
+            slots=slots,
+            context=sequence.context(start),
+            wants="last" if last else "none",
+        )
 
     def _plan_frontier(self, budget: int) -> list[Lane] | None:
         self._planned = []
@@ -146,7 +152,15 @@ class ScoreJob:
                 sequence.release()
                 break
             node.sequence = sequence
-            lanes.append(Lane(tokens=tokens, start=sequence.start, slots=slots, context=sequence.context(sequence.start), wants="all"))
+            lanes.append(
+                Lane(
+                    tokens=tokens,
+                    start=sequence.start,
+                    slots=slots,
+                    context=sequence.context(sequence.start),
+                    wants="all",
+                )
+            )
             self._planned.append(node)
             budget -= len(tokens)
             self._count(node, tokens)

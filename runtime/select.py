@@ -92,7 +92,11 @@ def _events(options: Options, logprobs: Logprobs) -> list[float]:
     for node in walk(build_trie(options)):
         if node.option is not None and node.children:
             extensions = [totals[index] for index in _nearest(node)]
-            taken = sum(np.exp(total - totals[node.option]) for total in extensions) if np.isfinite(totals[node.option]) else 0.0
+            taken = (
+                sum(np.exp(total - totals[node.option]) for total in extensions)
+                if np.isfinite(totals[node.option])
+                else 0.0
+            )
             result[node.option] = totals[node.option] + np.log1p(-taken) if taken < 1.0 else -np.inf
     return result
 

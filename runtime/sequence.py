@@ -1,7 +1,7 @@
 """One running path of tokens, and the KV slots behind it.
 
-    ├── in the tree (locked) ──┤── tail: own slots ──┤── not computed yet ──┤
-    0                          base                  computed               end
+├── in the tree (locked) ──┤── tail: own slots ──┤── not computed yet ──┤
+0                          base                  computed               end
 """
 
 import numpy as np

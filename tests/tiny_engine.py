@@ -2,13 +2,14 @@
 
 from functools import cache
 
+from tiny_models import tiny_network
+from tiny_tokenizers import byte_level
+
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.loading import LoadedModel
 from promptlang.runtime.model import TransformersModel
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.tokenizer import Tokenizer, TokenizerSettings
-from tiny_models import tiny_network
-from tiny_tokenizers import byte_level
 
 TEMPLATE = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}{% endfor %}"
@@ -21,7 +22,9 @@ def tiny_tokenizer() -> Tokenizer:
     """Byte-level BPE of 400 tokens and a few control tokens."""
     backend = byte_level()
     end = backend.token_to_id("<|im_end|>")
-    return Tokenizer(backend, TokenizerSettings(backend.get_vocab_size(), (end,), {"eos_token": "<|im_end|>"}, TEMPLATE))
+    return Tokenizer(
+        backend, TokenizerSettings(backend.get_vocab_size(), (end,), {"eos_token": "<|im_end|>"}, TEMPLATE)
+    )
 
 
 @cache

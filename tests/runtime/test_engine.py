@@ -4,21 +4,38 @@ import random
 
 import numpy as np
 import pytest
+import tiny_models
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiny_engine import prompt_of, tiny_engine, tiny_loaded
 
-import tiny_models
 from promptlang.runtime.engine import Engine
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import Answer, Cancelled, Generate, Generated, RequestError, Scored, ScoreOptions
+from promptlang.runtime.requests import (
+    Answer,
+    Cancelled,
+    Generate,
+    Generated,
+    RequestError,
+    Scored,
+    ScoreOptions,
+)
 from promptlang.runtime.sampler import Sampling
 from promptlang.runtime.usage import Usage
-from tiny_engine import prompt_of, tiny_engine, tiny_loaded
 
 FOX = "The quick brown fox jumps over the lazy dog. "
-TEXTS = ["How", "How are you?", "the dog", FOX, FOX + "The dog sleeps", FOX + "The fox runs", FOX * 4, FOX * 4 + "the end"]
+TEXTS = [
+    "How",
+    "How are you?",
+    "the dog",
+    FOX,
+    FOX + "The dog sleeps",
+    FOX + "The fox runs",
+    FOX * 4,
+    FOX * 4 + "the end",
+]
 
 
 def finish(engine: Engine) -> None:
@@ -114,7 +131,10 @@ def test_a_small_pool_gives_what_a_large_one_gives() -> None:
     texts = [FOX * generator.randint(1, 4) + str(index % 7) for index in range(60)]
     sampling = Sampling(temperature=1.0)
     expected = run(tiny_engine(16_384), texts, sampling=sampling, max_tokens=20)
-    engine, usage = tiny_engine(tokens=int(1.2 * (len(tiny_engine().tokenizer.encode(FOX * 4)) + 21))), Usage()
+    engine, usage = (
+        tiny_engine(tokens=int(1.2 * (len(tiny_engine().tokenizer.encode(FOX * 4)) + 21))),
+        Usage(),
+    )
     assert run(engine, texts, sampling=sampling, max_tokens=20, usage=usage) == expected
     assert usage.evicted_tokens > 0
 
@@ -191,7 +211,9 @@ def test_a_stop_string_stays_out_of_answer_prompt_and_cache(cold: dict[str, list
 @given(st.permutations(TEXTS), st.integers(1, 8), st.sampled_from([8, 64, 512]))
 def test_a_sampled_answer_depends_on_its_own_stream_alone(order: list[str], at_once: int, budget: int) -> None:
     alone = {text: run(tiny_engine(), [text], sampling=Sampling(temperature=1.0))[0] for text in order[:2]}
-    together = run(tiny_engine(answers_at_once=at_once, tokens_a_step=budget), order, sampling=Sampling(temperature=1.0))
+    together = run(
+        tiny_engine(answers_at_once=at_once, tokens_a_step=budget), order, sampling=Sampling(temperature=1.0)
+    )
     assert dict(zip(order, together, strict=True)) | alone == dict(zip(order, together, strict=True))
 
 
@@ -209,10 +231,23 @@ def test_a_cold_request_is_served_while_warm_ones_keep_coming() -> None:
 
 # Options ---------------------------------------------------------------------------------------------------
 
-OPTION_TEXTS = ["the fox", "the dog", "the", "über", "yes", "The quick brown", "The quick", "The", " the fox", "世界"]
+OPTION_TEXTS = [
+    "the fox",
+    "the dog",
+    "the",
+    "über",
+    "yes",
+    "The quick brown",
+    "The quick",
+    "The",
+    " the fox",
+    "世界",
+]
 
 
-def score(engine: Engine, text: str, options: list[str], usage: Usage | None = None, best_only: bool = False) -> list[object]:
+def score(
+    engine: Engine, text: str, options: list[str], usage: Usage | None = None, best_only: bool = False
+) -> list[object]:
     encoded = tuple(tuple(engine.tokenizer.encode(option)) for option in options)
     answer = engine.submit(ScoreOptions(prompt_of(engine, text), encoded, usage or Usage(), best_only))
     finish(engine)
@@ -238,10 +273,14 @@ def test_option_scores_are_those_of_a_full_forward(options: dict[str, int]) -> N
 @pytest.mark.parametrize("text", TEXTS)
 def test_giving_up_what_cannot_win_keeps_the_winner(text: str) -> None:
     engine = tiny_engine()
-    options = [f"{head} {middle} {tail}" for head in ("the", "fox", "dog") for middle in ("over", "lazy") for tail in "abcdef"]
+    options = [
+        f"{head} {middle} {tail}" for head in ("the", "fox", "dog") for middle in ("over", "lazy") for tail in "abcdef"
+    ]
     every, best = Usage(), Usage()
     scores = [np.sum(values) for values in score(engine, text, options, every)]
-    given_up = [-np.inf if values is None else np.sum(values) for values in score(engine, text, options, best, best_only=True)]
+    given_up = [
+        -np.inf if values is None else np.sum(values) for values in score(engine, text, options, best, best_only=True)
+    ]
     assert np.argmax(given_up) == np.argmax(scores)
     assert best.requested_tokens <= every.requested_tokens
 

@@ -74,7 +74,9 @@ def test_a_character_cut_by_the_end_is_marked() -> None:
 
 
 @given(st.text("ab\né☃", max_size=30), st.lists(st.text("ab\n", min_size=1, max_size=3), max_size=3), st.data())
-def test_shown_text_is_the_text_before_the_first_complete_stop_however_it_is_cut(text: str, stops: list[str], data: st.DataObject) -> None:
+def test_shown_text_is_the_text_before_the_first_complete_stop_however_it_is_cut(
+    text: str, stops: list[str], data: st.DataObject
+) -> None:
     raw = text.encode()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=8)))
     pieces = [raw[a:b] for a, b in zip([0, *cuts], [*cuts, len(raw)], strict=True)]
