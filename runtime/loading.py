@@ -1,5 +1,6 @@
 """From a model's name to a model that is ready."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import torch
 from promptlang.runtime import embedded
+from promptlang.runtime.lean_model import LeanConfig, LeanModel
 from promptlang.runtime.model import ATTENTION, Model, ModelError, TransformersModel, register_attention
 from promptlang.runtime.quiet import quiet_transformers
 from promptlang.runtime.self_test import self_test
@@ -77,8 +79,8 @@ def _load_embedded(name: str, dtype: torch.dtype, cache: bool, tell: Progress) -
     except OSError as error:
         tell(f"the converted model can't be kept: {error}")
         return _load_gguf(name, gguf, dtype, tell)
-    with quiet_transformers():
-        model = _transformers_model(folder, dtype)
+    model = _lean_model(folder, dtype)
+    assert model is not None
     return LoadedModel(model, embedded.load_tokenizer(folder), name)
 
 
@@ -155,33 +157,57 @@ def _load_folder(name: str, folder: Path, dtype: torch.dtype) -> LoadedModel:
         raise ModelError(
             f"{folder} holds no safetensors; convert the weights with transformers' save_pretrained"
         )
-    return _load_with_transformers(name, folder, dtype)
+    with _explained(name):
+        model = _lean_model(folder, dtype)
+        if model is None:
+            return _load_with_transformers(name, folder, dtype)
+        return LoadedModel(model, _tokenizer(name, folder, model.shape.vocab_size), name)
+
+
+def _lean_model(folder: Path, dtype: torch.dtype) -> LeanModel | None:
+    """The model straight from its files; None where the lean path doesn't know the architecture."""
+    from safetensors.torch import load_file
+
+    config = LeanConfig.read(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+    if config is None:
+        return None
+    weights = {}
+    for file in sorted(folder.glob("*.safetensors")):
+        weights.update(load_file(file))
+    return LeanModel(config, weights, dtype)
 
 
 def _load_with_transformers(name: str, folder: Path, dtype: torch.dtype, **where: str) -> LoadedModel:
-    from transformers import AutoTokenizer
-
-    with _explained(name), quiet_transformers():
-        model = _transformers_model(folder, dtype, **where)
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, **where)
-    if not tokenizer.is_fast:
-        raise ModelError(f"{name} has no fast tokenizer (tokenizer.json); promptlang needs one")
-    ends = model.network.generation_config.eos_token_id if model.network.generation_config else None
-    eos_ids = [ends] if isinstance(ends, int) else ends or []
-    ready = Tokenizer.from_transformers(tokenizer, model.shape.vocab_size, eos_ids)
-    return LoadedModel(model, ready, name)
-
-
-def _transformers_model(folder: Path, dtype: torch.dtype, **where: str) -> TransformersModel:
+    """Slower to load, but for any architecture; what it gives is tested."""
     from transformers import AutoModelForCausalLM
 
     register_attention()
-    network = AutoModelForCausalLM.from_pretrained(
-        folder, dtype=dtype, attn_implementation=ATTENTION, trust_remote_code=False, **where
-    )
+    with _explained(name), quiet_transformers():
+        network = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, attn_implementation=ATTENTION, trust_remote_code=False, **where
+        )
     model = TransformersModel(network)
     self_test(model, network)
-    return model
+    return LoadedModel(model, _tokenizer(name, folder, model.shape.vocab_size, **where), name)
+
+
+def _tokenizer(name: str, folder: Path, vocab_size: int, **where: str) -> Tokenizer:
+    from transformers import AutoTokenizer
+
+    with _explained(name), quiet_transformers():
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, **where)
+    if not tokenizer.is_fast:
+        raise ModelError(f"{name} has no fast tokenizer (tokenizer.json); promptlang needs one")
+    return Tokenizer.from_transformers(tokenizer, vocab_size, _generation_ends(folder))
+
+
+def _generation_ends(folder: Path) -> list[int]:
+    """The end tokens that a generation config names beside the tokenizer's own."""
+    file = folder / "generation_config.json"
+    if not file.is_file():
+        return []
+    ends = json.loads(file.read_text(encoding="utf-8")).get("eos_token_id")
+    return [ends] if isinstance(ends, int) else ends or []
 
 
 @contextmanager
@@ -191,6 +217,8 @@ def _explained(name: str) -> Iterator[None]:
         yield
     except ModelError:
         raise
-    except Exception as error:  # four libraries read these files, and each has its own errors for a broken one
+    except (
+        Exception
+    ) as error:  # four libraries read these files, and each has its own errors for a broken one
         first_line = str(error).strip().split("\n", 1)[0]
         raise ModelError(f"{name} can't be loaded: {first_line}") from error

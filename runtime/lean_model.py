@@ -1,0 +1,199 @@
+"""The Llama family without a framework around it: one file that reads top to bottom.
+
+    embedding ─→ [ norm → attention → + → norm → gated MLP → + ] × layers ─→ norm → head
+
+Fewer and larger operations than the general path: queries, keys and values are one product, gate and up are
+one, and queries and keys are rotated together. Touvron et al., "Llama: open and efficient foundation language
+models", 2023.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from promptlang.kernels.tree_attention import attend
+from promptlang.runtime.batch import Batch
+from promptlang.runtime.kv_pool import KvPool, ModelShape
+from promptlang.runtime.linear import Linear
+from torch.nn.functional import embedding, rms_norm, silu
+
+Weights = Mapping[str, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class LeanConfig:
+    """A model's dimensions and constants.
+
+    Attributes:
+        shape: dimensions that the engine cares for.
+        hidden_size: width of the residual stream.
+        epsilon: of the norms.
+        rotation: rotary position embedding: its parameters as in a config's `rope_parameters`.
+    """
+
+    shape: ModelShape
+    hidden_size: int
+    epsilon: float
+    rotation: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any]) -> "LeanConfig | None":
+        """Understand a config.json; None where it asks for anything that this file doesn't do."""
+        rotation = config.get("rope_parameters") or {
+            "rope_theta": config.get("rope_theta", 10000.0),
+            **(config.get("rope_scaling") or {}),
+        }
+        heads = config.get("num_attention_heads", 0)
+        window = config.get("sliding_window") if config.get("use_sliding_window", True) else None
+        is_known = (
+            config.get("model_type") in ("llama", "mistral", "qwen2")
+            and config.get("hidden_act", "silu") == "silu"
+            and rotation.get("rope_type", rotation.get("type", "default")) in ("default", "llama3")
+            and window is None
+            and "quantization_config" not in config
+        )
+        if not is_known:
+            return None
+        return cls(
+            shape=ModelShape(
+                layers=config["num_hidden_layers"],
+                heads=heads,
+                kv_heads=config.get("num_key_value_heads") or heads,
+                head_size=config.get("head_dim") or config["hidden_size"] // heads,
+                vocab_size=config["vocab_size"],
+                max_positions=config["max_position_embeddings"],
+            ),
+            hidden_size=config["hidden_size"],
+            epsilon=config.get("rms_norm_eps", 1e-6),
+            rotation=rotation,
+        )
+
+
+class LeanModel:
+    """A Llama-like model; see `Model`.
+
+    Args:
+        config: its dimensions.
+        weights: by the names that transformers gives them.
+        dtype: what they are computed in.
+    """
+
+    def __init__(self, config: LeanConfig, weights: Weights, dtype: torch.dtype = torch.float32) -> None:
+        self.shape = config.shape
+        self.dtype = dtype
+        self._config = config
+        self._embedding = weights["model.embed_tokens.weight"].to(dtype)
+        self.device = self._embedding.device
+        self._layers = [
+            _Layer(config, index, _below(weights, f"model.layers.{index}.", dtype))
+            for index in range(config.shape.layers)
+        ]
+        self._norm = weights["model.norm.weight"].to(dtype)
+        self._head = Linear(weights.get("lm_head.weight", self._embedding).to(dtype))
+        self._frequencies = _frequencies(config).to(self.device)
+
+    @torch.inference_mode()
+    def forward(self, batch: Batch, pool: KvPool) -> torch.Tensor:
+        """See `Model.forward`."""
+        step = _Step(batch, pool, *self._rotation(batch.positions))
+        x = embedding(batch.tokens, self._embedding)
+        for layer in self._layers:
+            x = layer.forward(x, step)
+        x = rms_norm(x[batch.rows], (self._config.hidden_size,), self._norm, self._config.epsilon)
+        return self._head(x).float()
+
+    def _rotation(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Cosine and signed sine of every position's angles.
+
+        Rotating (a, b) gives (a cos - b sin, b cos + a sin). With the halves of a head swapped, that is one
+        multiplication and one multiply-add, if the sine is negative in the first half.
+        """
+        angles = positions[:, None].float() * self._frequencies
+        cosine, sine = angles.cos(), angles.sin()
+        return torch.cat([cosine, cosine], -1).to(self.dtype), torch.cat([-sine, sine], -1).to(self.dtype)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What all layers of one pass need; `cosine` and `sine` are [T, head size]."""
+
+    batch: Batch
+    pool: KvPool
+    cosine: torch.Tensor
+    sine: torch.Tensor
+
+
+class _Layer:
+    def __init__(self, config: LeanConfig, index: int, weights: Weights) -> None:
+        self._config = config
+        self._index = index
+        self._attention_norm = weights["input_layernorm.weight"]
+        self._queries_keys_values = _fused(
+            weights, "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"
+        )
+        self._output = _fused(weights, "self_attn.o_proj")
+        self._mlp_norm = weights["post_attention_layernorm.weight"]
+        self._gate_up = _fused(weights, "mlp.gate_proj", "mlp.up_proj")
+        self._down = _fused(weights, "mlp.down_proj")
+
+    def forward(self, x: torch.Tensor, step: _Step) -> torch.Tensor:
+        """[T, hidden size] to the same."""
+        x = x + self._attend(self._normed(x, self._attention_norm), step)
+        gate, up = self._gate_up(self._normed(x, self._mlp_norm)).chunk(2, dim=-1)
+        return x + self._down(silu(gate) * up)
+
+    def _attend(self, x: torch.Tensor, step: _Step) -> torch.Tensor:
+        shape, index = self._config.shape, self._index
+        heads = self._queries_keys_values(x).view(len(x), -1, shape.head_size).transpose(0, 1)
+        straight, values = heads.split([shape.heads + shape.kv_heads, shape.kv_heads])
+        swapped = straight.roll(shape.head_size // 2, -1)
+        queries, keys = torch.addcmul(straight * step.cosine, swapped, step.sine).split(
+            [shape.heads, shape.kv_heads]
+        )
+        step.pool.write(index, step.batch.slots, keys, values)
+        attended = attend(
+            queries,
+            step.pool.keys[index],
+            step.pool.values[index],
+            step.batch.plan,
+            shape.head_size**-0.5,
+        )
+        return self._output(attended.reshape(len(x), -1))
+
+    def _normed(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return rms_norm(x, (self._config.hidden_size,), weight, self._config.epsilon)
+
+
+def _below(weights: Weights, prefix: str, dtype: torch.dtype) -> Weights:
+    return {
+        name.removeprefix(prefix): tensor.to(dtype)
+        for name, tensor in weights.items()
+        if name.startswith(prefix)
+    }
+
+
+def _fused(weights: Weights, *names: str) -> Linear:
+    """Several products with one input as one."""
+    biases = [weights[f"{name}.bias"] for name in names if f"{name}.bias" in weights]
+    return Linear(
+        torch.cat([weights[f"{name}.weight"] for name in names]), torch.cat(biases) if biases else None
+    )
+
+
+def _frequencies(config: LeanConfig) -> torch.Tensor:
+    """Angle a position for each pair of a head, float32 [head size / 2] (Su et al., "RoFormer", 2021)."""
+    size, rotation = config.shape.head_size, config.rotation
+    frequencies: torch.Tensor = rotation["rope_theta"] ** -(torch.arange(0, size, 2).float() / size)
+    if rotation.get("rope_type", rotation.get("type", "default")) == "default":
+        return frequencies
+    return _stretched(frequencies, rotation)
+
+
+def _stretched(frequencies: torch.Tensor, rotation: Mapping[str, Any]) -> torch.Tensor:
+    """Llama 3's way to a longer context: slow angles are slowed, fast ones kept, those between blended."""
+    low, high = rotation["low_freq_factor"], rotation["high_freq_factor"]
+    turns = rotation["original_max_position_embeddings"] * frequencies / (2 * math.pi)
+    kept = ((turns - low) / (high - low)).clamp(0, 1)
+    return torch.lerp(frequencies / rotation["factor"], frequencies, kept)
