@@ -75,7 +75,8 @@ class Branch:
             self._task.cancel()
 
     async def arrive_best(self, keep: int, count: int, score: float) -> None:
-        """Wait at `keep count by score` until every live branch waits or has ended; raises Pruned unless among the best."""
+        """Wait at `keep count by score` until every live branch waits or has ended; raises Pruned unless among the
+        best."""
         key = (keep, self._next_round(keep))
         self.is_waiting = True
         try:

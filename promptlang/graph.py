@@ -157,7 +157,8 @@ class JumpNode(Node):
 class ForkNode(Node):
     """Runs branches from one prompt.
 
-    `kind` says what tells branches apart: a `count`, the items of a list (`each`, bound to `targets`), or `arms` (one body each).
+    `kind` says what tells branches apart: a `count`, the items of a list (`each`, bound to `targets`), or `arms`
+    (one body each).
     """
 
     kind: Literal["count", "each", "arms"]

@@ -1,7 +1,7 @@
 """Runs graphs: every branch a coroutine, every model call a request to the engine.
 
-A `Run` is one program run (one row of data); a `Frame` is one prompt of it with its variables: the program's own, a branch's, or that
-of a program it calls.
+A `Run` is one program run (one row of data); a `Frame` is one prompt of it with its variables: the program's own, a
+branch's, or that of a program it calls.
 """
 
 from collections import ChainMap
@@ -450,7 +450,8 @@ class Interpreter:
         return answer.result
 
     def _stream(self, frame: Frame, seed: int | None) -> RandomStream:
-        """Depends on the run's seed, the row, the branch and how many calls it made: never on what else is in the batch."""
+        """Depends on the run's seed, the row, the branch and how many calls it made: never on what else is in the
+        batch."""
         key = frame.next_key()
         if seed is not None:
             return RandomStream(seed)

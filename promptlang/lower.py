@@ -1,4 +1,5 @@
-"""A checked program to its execution graph: names resolved, fragments put in place, what each node reads and binds worked out."""
+"""A checked program to its execution graph: names resolved, fragments put in place, what each node reads and binds
+worked out."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass

@@ -1,7 +1,7 @@
 """Coroutines that wait for model answers, and the loop that runs them.
 
-Not asyncio: between two model passes every coroutine must have run as far as it can, so that all requests of a moment share one
-batch, and in an order that is the same every time.
+Not asyncio: between two model passes every coroutine must have run as far as it can, so that all requests of a
+moment share one batch, and in an order that is the same every time.
 """
 
 from collections import deque
@@ -78,7 +78,8 @@ class Task(Future[T]):
         loop.soon(self)
 
     def cancel(self) -> None:
-        """End the coroutine where it waits; its `finally` blocks run before this returns, unless it is the one that calls."""
+        """End the coroutine where it waits; its `finally` blocks run before this returns, unless it is the one that
+        calls."""
         if self._is_done or self._cancelling:
             return
         self._cancelling = True
@@ -91,10 +92,8 @@ class Task(Future[T]):
             return
         before, self._loop.current = self._loop.current, self
         try:
-            if self._cancelling:
-                waiting_for = self._coroutine.throw(TaskCancelled())
-            else:
-                waiting_for = self._coroutine.send(None)
+            resume = self._coroutine.send
+            waiting_for = self._coroutine.throw(TaskCancelled()) if self._cancelling else resume(None)
         except StopIteration as end:
             self.resolve(end.value)
         except TaskCancelled as cancelled:

@@ -1,6 +1,7 @@
 """The literal text a chat template puts around messages, found by rendering it.
 
-A template is opaque: the only sure way to know what it writes before, between and after messages is to render marked messages and look.
+A template is opaque: the only sure way to know what it writes before, between and after messages is to render marked
+messages and look.
 """
 
 from functools import lru_cache

@@ -106,7 +106,8 @@ class Engine:
         return self.tokenizer.eos_ids[0] if self.tokenizer.bos_id is None else self.tokenizer.bos_id
 
     def pin(self, tokens: Ordered[int]) -> Node | None:
-        """Lock a computed prefix until `unpin`; None where it is not in the cache whole, or pins already hold half the pool."""
+        """Lock a computed prefix until `unpin`; None where it is not in the cache whole, or pins already hold half
+        the pool."""
         keys = np.array(tokens, dtype=np.int32)
         if self.tree.locked + len(keys) > self.cache.allocator.size // 2:
             return None

@@ -174,7 +174,8 @@ class GenerateJob:
         )
 
     def _cut_stop(self) -> list[int]:
-        """The tokens before the stop string; one that began before it and ran into it is replaced by its own beginning."""
+        """The tokens before the stop string; one that began before it and ran into it is replaced by its own
+        beginning."""
         whole, rest = self._text.kept_tokens()
         text = rest.decode(errors="ignore")
         self.sequence.truncate(min(self.sequence.computed, self._prompt_end + whole))

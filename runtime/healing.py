@@ -1,6 +1,8 @@
-"""Token healing: where text ends inside a word or in a space, its last token is taken back and the answer begins by extending it.
+"""Token healing: where text ends inside a word or in a space, its last token is taken back and the answer begins by
+extending it.
 
-A model has hardly ever seen the token of a lone space, or of half a word, before what should follow: the tokenizer joins them.
+A model has hardly ever seen the token of a lone space, or of half a word, before what should follow: the tokenizer
+joins them.
 """
 
 from promptlang.runtime.answer_vocabulary import AnswerVocabulary
@@ -10,7 +12,8 @@ from promptlang.runtime.prompt import Prompt
 def heal(prompt: Prompt, vocabulary: AnswerVocabulary) -> bytes:
     """Withdraw the prompt's last token where that helps.
 
-    Only a token of the program's own text is taken back, never one of the template's or of a model's answer, and never the only one.
+    Only a token of the program's own text is taken back, never one of the template's or of a model's answer, and
+    never the only one.
 
     Args:
         prompt: flushed; may lose its last token.

@@ -4,8 +4,8 @@
     what a model has seen or will   │ turns opened and text added since; is    │
     see; never tokenised again      │ tokenised at the next model call         │
 
-Text waits so that adjacent pieces are tokenised together, as the whole would be, and so that a template that writes a message's
-opening by what follows it (a system prompt inside the first user turn) is rendered right.
+Text waits so that adjacent pieces are tokenised together, as the whole would be, and so that a template that writes
+a message's opening by what follows it (a system prompt inside the first user turn) is rendered right.
 """
 
 from collections.abc import Sequence

@@ -14,7 +14,8 @@ from promptlang.runtime.sampler import Sampling
 from promptlang.runtime.usage import Usage
 
 Finish: TypeAlias = Literal["stop", "length", "end", "done"]
-"""Why an answer ended: a stop string, the token limit, an end chosen by the model, or a constraint that nothing can follow."""
+"""Why an answer ended: a stop string, the token limit, an end chosen by the model, or a constraint that nothing can
+follow."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ class Generated:
     Attributes:
         text: what was written, without a stop string and without withdrawn text.
         tokens: what the prompt grew by.
-        logprobs: natural log-probability of each sampled token under the model (0 for a forced one), one a token of the raw
-            answer (before a stop string was cut).
+        logprobs: natural log-probability of each sampled token under the model (0 for a forced one), one a token of
+            the raw answer (before a stop string was cut).
         finish: why it ended.
         is_whole: whether a constrained value is complete; True without a constraint.
     """
@@ -90,8 +91,8 @@ class ScoreOptions:
 
 @dataclass(frozen=True)
 class Scored:
-    """`logprobs[i]` is float64 [tokens of option i], each token's natural log-probability after those before it; None where the
-    option was given up."""
+    """`logprobs[i]` is float64 [tokens of option i], each token's natural log-probability after those before it;
+    None where the option was given up."""
 
     logprobs: list[npt.NDArray[np.float64] | None]
 

@@ -1,8 +1,8 @@
 """Who runs next: continuous batching under a token budget a step.
 
-Running answers go on first, a token each; prompts fill what is left of the budget in chunks. Waiting requests are admitted by
-longest cached prefix, with ageing so that a cold one's wait is bounded. A request about to compute what a running one is computing
-waits for it instead, and finds it in the tree.
+Running answers go on first, a token each; prompts fill what is left of the budget in chunks. Waiting requests are
+admitted by longest cached prefix, with ageing so that a cold one's wait is bounded. A request about to compute what
+a running one is computing waits for it instead, and finds it in the tree.
 """
 
 from typing import Protocol

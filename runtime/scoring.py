@@ -1,7 +1,7 @@
 """Options being scored: a trie of token sequences behind one prompt, a level of it in one batch.
 
-The prompt's last row scores every option's first token, so options that differ at once cost no pass of their own. What options
-share is computed once; an option's last token is never computed at all, for nothing follows it.
+The prompt's last row scores every option's first token, so options that differ at once cost no pass of their own.
+What options share is computed once; an option's last token is never computed at all, for nothing follows it.
 """
 
 from collections.abc import Iterator
@@ -116,7 +116,8 @@ class ScoreJob:
     # What goes through the model ---------------------------------------------------------------------
 
     def plan(self, budget: int) -> list[Lane] | None:
-        """The prompt first, then as much of the trie's frontier as `budget` tokens allow; None when there is no room."""
+        """The prompt first, then as much of the trie's frontier as `budget` tokens allow; None when there is no
+        room."""
         if self.sequence.pending:
             lane = self._plan_prompt(budget)
             return None if lane is None else [lane]

@@ -36,9 +36,9 @@ def scores(rule: Rule, options: Options, logprobs: Logprobs, prior: Logprobs | N
     """One number an option.
 
     Args:
-        rule: `sum`: the log-probability of the option, where one that others extend counts only what does not go on as they do;
-            `mean`: the mean token log-probability; `prior`: the mean less the same option's mean after an empty prompt;
-            `greedy`: as `sum` along the path that is picked token by token, -inf for all others.
+        rule: `sum`: the log-probability of the option, where one that others extend counts only what does not go on
+            as they do; `mean`: the mean token log-probability; `prior`: the mean less the same option's mean after
+            an empty prompt; `greedy`: as `sum` along the path that is picked token by token, -inf for all others.
         prior: the log-probabilities after an empty prompt, for `prior`.
 
     Returns:
@@ -115,7 +115,8 @@ def _nearest(node: TrieNode) -> list[int]:
 
 
 def _greedy(options: Options, logprobs: Logprobs) -> int:
-    """Walk down the trie: at each node the likeliest token, or stop where an option ends and not going on is likelier."""
+    """Walk down the trie: at each node the likeliest token, or stop where an option ends and not going on is
+    likelier."""
     node, depth = build_trie(options), 0
     while node.children:
         heads = []

@@ -54,7 +54,8 @@ class KvCache:
 
 
 class Sequence:
-    """A path of tokens being computed, from position `start` on. `attach` or `branch` makes it ready; `release` ends it."""
+    """A path of tokens being computed, from position `start` on. `attach` or `branch` makes it ready; `release` ends
+    it."""
 
     def __init__(self, cache: KvCache, tokens: list[int], namespace: tuple[str, ...] = (), start: int = 0) -> None:
         self.tokens = tokens
@@ -162,7 +163,8 @@ class Sequence:
         self._base, self._tail, self._node = self.computed, _EMPTY, inserted.node
 
     def truncate(self, end: int) -> None:
-        """Forget all tokens from position `end` on. Own slots are free again; what the tree holds stays cached there."""
+        """Forget all tokens from position `end` on. Own slots are free again; what the tree holds stays cached
+        there."""
         keep = max(0, min(end, self.computed) - self._base)
         self._cache.allocator.free(self._tail[keep:])
         self._tail = self._tail[:keep]

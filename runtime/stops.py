@@ -6,7 +6,8 @@ from collections.abc import Sequence
 class AnswerText:
     """The bytes of an answer, token by token.
 
-    Holds back what may still become part of a stop string or a multi-byte character, so that a reader never sees either.
+    Holds back what may still become part of a stop string or a multi-byte character, so that a reader never sees
+    either.
 
     Args:
         stops: stop strings; the match that is complete first wins, the longer of two that end together.
@@ -66,8 +67,8 @@ class AnswerText:
         return end - _incomplete_character(self._bytes[:end])
 
     def kept_tokens(self) -> tuple[int, bytes]:
-        """Where a stop string cuts the answer: how many tokens stay whole, and the bytes before the stop that the next token
-        had begun."""
+        """Where a stop string cuts the answer: how many tokens stay whole, and the bytes before the stop that the
+        next token had begun."""
         assert self.stopped_at is not None
         whole = sum(1 for end in self._ends if end <= self.stopped_at)
         start = self._ends[whole - 1] if whole else 0
