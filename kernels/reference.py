@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+
 from promptlang.kernels.lane import AttentionLane
 
 

@@ -23,23 +23,25 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.nn.functional import embedding
+
 from promptlang.kernels.lane import AttentionLane
 
 Runs = tuple[tuple[int, int], ...]
 Slots = slice | torch.Tensor
 
-# Measured on two CPU cores, 3 KV heads of 64: a call costs about 25 µs and a merge 12 µs; a gathered token
-# costs 0.16 µs, and three times that as soon as the gathered keys no longer fit the cache. The thresholds
-# below follow.
-
-SHARED_TOKENS = 192
-"""A shared run whose length times its readers exceeds this gets its own pass; else each reader gathers it."""
+# Measured inside a model's step on two CPU cores (3 KV heads of 64), where nothing is in the cache: a pass
+# costs about 80 µs and a merge 40 µs beside its arithmetic, a gathered token 0.25 µs. The thresholds below
+# follow; a wrong one costs some percent of a step, never a result.
 
 LONG_RUN = 192
-"""A run of one reader that is longer than this is read in place, by a pass of its own."""
+"""A run longer than this is read in place, by a pass of its own; what is shorter may be gathered."""
 
-PADDED_TOKENS = 64
-"""Tails up to this length are gathered side by side and padded to one shape; longer ones get a pass each."""
+SHORT_RUN = 96
+"""A shared run up to this length may be handed down, to be gathered with each reader's own tail ..."""
+
+SHARED_TOKENS = 768
+"""... unless its length times its readers exceeds this."""
 
 PADDED_QUERIES = 8
 """Lanes with more new tokens than this are not padded."""
@@ -130,7 +132,8 @@ def _segments(lanes: Sequence[AttentionLane]) -> Iterator[_Segment]:
             continue
         fork = min(common[first : end - 1])
         runs = inherited + tuple(lanes[first].context[depth:fork])
-        if (end - first) * _length(runs) > SHARED_TOKENS:
+        length = _length(runs)
+        if length > SHORT_RUN or (end - first) * length > SHARED_TOKENS:
             yield _Segment(first, end, runs)
             runs = ()
         borders = [first, *(at + 1 for at in range(first, end - 1) if common[at] == fork), end]
@@ -210,7 +213,7 @@ class _Planner:
         passes = [Pass(rows, _slots((run,), self._device)) for run in long]
         if not tail.length:
             self._own.append(passes.pop())
-        elif tail.length <= PADDED_TOKENS and len(new) <= PADDED_QUERIES:
+        elif tail.length <= LONG_RUN and len(new) <= PADDED_QUERIES:
             self._tails.append(tail)
         else:
             self._add_alone(tail)
@@ -350,16 +353,26 @@ def _run(
     values: torch.Tensor,
     scale: float,
 ) -> Part:
-    part_keys, part_values = _pick(keys, part.slots), _pick(values, part.slots)
+    part_keys, part_values = _read(keys, values, part.slots)
     if isinstance(part, Pass):
         return _run_full(folded[:, part.rows], part_keys, part_values, scale)
     if isinstance(part, CausalPass):
         return _run_causal(folded[:, part.rows], part_keys, part_values, scale)
-    return _run_padded(_pick(folded, part.rows), part_keys, part_values, part.mask, scale)
+    return _run_padded(_rows(folded, part.rows), part_keys, part_values, part.mask, scale)
 
 
-def _pick(tensor: torch.Tensor, slots: Slots) -> torch.Tensor:
-    return tensor[:, slots] if isinstance(slots, slice) else tensor.index_select(1, slots)
+def _read(keys: torch.Tensor, values: torch.Tensor, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
+    """Keys and values of some slots: a view where they lie side by side, else a copy."""
+    if isinstance(slots, slice):
+        return keys[:, slots], values[:, slots]
+    # Rows of a matrix: torch copies those with all cores, unlike slices along a middle dimension.
+    kv_heads, size, width = keys.shape
+    rows = slots + torch.arange(0, kv_heads * size, size, device=keys.device)[:, None]
+    return embedding(rows, keys.view(-1, width)), embedding(rows, values.view(-1, width))
+
+
+def _rows(folded: torch.Tensor, rows: Slots) -> torch.Tensor:
+    return folded[:, rows] if isinstance(rows, slice) else folded.index_select(1, rows)
 
 
 def _run_full(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: float) -> Part:

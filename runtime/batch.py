@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import torch
+
 from promptlang.kernels.tree_attention import AttentionPlan, plan
 from promptlang.runtime.slots import Run
 
@@ -61,9 +62,7 @@ def build_batch(lanes: Sequence[Lane], device: torch.device | str = "cpu") -> Ba
     packed = [lanes[index] for index in order]
     return Batch(
         tokens=torch.tensor([token for lane in packed for token in lane.tokens], device=device),
-        positions=_integers(
-            [np.arange(lane.start, lane.start + len(lane.tokens)) for lane in packed], device
-        ),
+        positions=_integers([np.arange(lane.start, lane.start + len(lane.tokens)) for lane in packed], device),
         slots=_integers([lane.slots for lane in packed], device),
         plan=plan(packed, device),
         rows=torch.tensor(_wanted_rows(lanes, order), dtype=torch.int64, device=device),

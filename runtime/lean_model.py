@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.nn.functional import embedding, rms_norm, silu
+
 from promptlang.kernels.tree_attention import attend
 from promptlang.runtime.batch import Batch
 from promptlang.runtime.kv_pool import KvPool, ModelShape
 from promptlang.runtime.linear import Linear
-from torch.nn.functional import embedding, rms_norm, silu
 
 Weights = Mapping[str, torch.Tensor]
 
@@ -130,9 +131,7 @@ class _Layer:
         self._config = config
         self._index = index
         self._attention_norm = weights["input_layernorm.weight"]
-        self._queries_keys_values = _fused(
-            weights, "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"
-        )
+        self._queries_keys_values = _fused(weights, "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
         self._output = _fused(weights, "self_attn.o_proj")
         self._mlp_norm = weights["post_attention_layernorm.weight"]
         self._gate_up = _fused(weights, "mlp.gate_proj", "mlp.up_proj")
@@ -149,9 +148,7 @@ class _Layer:
         heads = self._queries_keys_values(x).view(len(x), -1, shape.head_size).transpose(0, 1)
         straight, values = heads.split([shape.heads + shape.kv_heads, shape.kv_heads])
         swapped = straight.roll(shape.head_size // 2, -1)
-        queries, keys = torch.addcmul(straight * step.cosine, swapped, step.sine).split(
-            [shape.heads, shape.kv_heads]
-        )
+        queries, keys = torch.addcmul(straight * step.cosine, swapped, step.sine).split([shape.heads, shape.kv_heads])
         step.pool.write(index, step.batch.slots, keys, values)
         attended = attend(
             queries,
@@ -167,19 +164,13 @@ class _Layer:
 
 
 def _below(weights: Weights, prefix: str, dtype: torch.dtype) -> Weights:
-    return {
-        name.removeprefix(prefix): tensor.to(dtype)
-        for name, tensor in weights.items()
-        if name.startswith(prefix)
-    }
+    return {name.removeprefix(prefix): tensor.to(dtype) for name, tensor in weights.items() if name.startswith(prefix)}
 
 
 def _fused(weights: Weights, *names: str) -> Linear:
     """Several products with one input as one."""
     biases = [weights[f"{name}.bias"] for name in names if f"{name}.bias" in weights]
-    return Linear(
-        torch.cat([weights[f"{name}.weight"] for name in names]), torch.cat(biases) if biases else None
-    )
+    return Linear(torch.cat([weights[f"{name}.weight"] for name in names]), torch.cat(biases) if biases else None)
 
 
 def _frequencies(config: LeanConfig) -> torch.Tensor:

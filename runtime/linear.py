@@ -24,14 +24,14 @@ class Linear:
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """[rows, in] to [rows, out]."""
         if self._is_packed:
-            product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(
-                x, self._weight, self._bias, "none", [], ""
-            )
+            product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, "none", [], "")
             return product
         return linear(x, self._weight, self._bias)
 
 
 def _can_pack(weight: torch.Tensor) -> bool:
-    return (
-        weight.device.type == "cpu" and weight.dtype is torch.float32 and torch.backends.mkldnn.is_available()
-    )
+    if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():
+        return False
+    if weight.dtype is torch.bfloat16:
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return weight.dtype is torch.float32

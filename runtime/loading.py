@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+
 from promptlang.runtime import embedded
 from promptlang.runtime.lean_model import LeanConfig, LeanModel
 from promptlang.runtime.model import ATTENTION, Model, ModelError, TransformersModel, register_attention
@@ -99,9 +100,7 @@ def _load_gguf(name: str, file: Path, dtype: torch.dtype, tell: Progress) -> Loa
         raise ModelError(f"there is no file {file}")
     with file.open("rb") as stream:
         if stream.read(4) != b"GGUF":
-            raise ModelError(
-                f"{file} is not a GGUF file; give a .gguf file, a folder with safetensors or a hub id"
-            )
+            raise ModelError(f"{file} is not a GGUF file; give a .gguf file, a folder with safetensors or a hub id")
     tell("dequantising the model")
     return _load_with_transformers(name, file.parent, dtype, gguf_file=file.name)
 
@@ -124,9 +123,7 @@ def _download(name: str, tell: Progress) -> Path:
 
     wanted = ["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt"]
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise ModelError(
-            f"there is no folder {name}; give a folder with safetensors, a .gguf file or a hub id"
-        )
+        raise ModelError(f"there is no folder {name}; give a folder with safetensors, a .gguf file or a hub id")
     tell(f"fetching {name}")
     try:
         return Path(snapshot_download(name, allow_patterns=wanted))
@@ -142,8 +139,7 @@ def _download(name: str, tell: Progress) -> Path:
         ) from error
     except (LocalEntryNotFoundError, OfflineModeIsEnabled, HfHubHTTPError, OSError) as error:
         raise ModelError(
-            f"{name} is not in the local hub cache and the hub can't be reached; "
-            "use --model embedded or a folder"
+            f"{name} is not in the local hub cache and the hub can't be reached; use --model embedded or a folder"
         ) from error
 
 
@@ -154,9 +150,7 @@ def _load_folder(name: str, folder: Path, dtype: torch.dtype) -> LoadedModel:
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder} holds no config.json; give a model's folder, a .gguf file or a hub id")
     if not any(folder.glob("*.safetensors")):
-        raise ModelError(
-            f"{folder} holds no safetensors; convert the weights with transformers' save_pretrained"
-        )
+        raise ModelError(f"{folder} holds no safetensors; convert the weights with transformers' save_pretrained")
     with _explained(name):
         model = _lean_model(folder, dtype)
         if model is None:
@@ -217,8 +211,6 @@ def _explained(name: str) -> Iterator[None]:
         yield
     except ModelError:
         raise
-    except (
-        Exception
-    ) as error:  # four libraries read these files, and each has its own errors for a broken one
+    except Exception as error:  # four libraries read these files, and each has its own errors for a broken one
         first_line = str(error).strip().split("\n", 1)[0]
         raise ModelError(f"{name} can't be loaded: {first_line}") from error

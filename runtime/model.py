@@ -3,6 +3,7 @@
 from typing import Any, Protocol
 
 import torch
+
 from promptlang.kernels.tree_attention import attend
 from promptlang.runtime.batch import Batch
 from promptlang.runtime.kv_pool import KvPool, ModelShape
@@ -111,9 +112,7 @@ def attention(
     """
     for name, meaning in _UNSUPPORTED_ARGUMENTS.items():
         if asked.get(name) is not None:
-            raise ModelError(
-                f"{type(module).__name__} needs {meaning}, which promptlang does not support yet"
-            )
+            raise ModelError(f"{type(module).__name__} needs {meaning}, which promptlang does not support yet")
     layer = module.layer_idx
     kv_pool.write(layer, tree_batch.slots, key[0], value[0])
     output = attend(query[0], kv_pool.keys[layer], kv_pool.values[layer], tree_batch.plan, scaling)
@@ -137,8 +136,7 @@ def _refuse_unsupported(network: Any, config: Any) -> None:
     window = _window(config)
     if window is not None and window < config.max_position_embeddings:
         raise ModelError(
-            f"{name} attends through a sliding window of {window} tokens, "
-            "which promptlang does not support yet"
+            f"{name} attends through a sliding window of {window} tokens, which promptlang does not support yet"
         )
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import torch
+
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.kv_pool import KvPool
 from promptlang.runtime.model import Model, ModelError

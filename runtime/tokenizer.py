@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import tokenizers
+
 from promptlang.runtime.template import ConversationTemplate, TemplateRefusedError
 
 
@@ -132,9 +133,7 @@ class Tokenizer:
     @cached_property
     def _template(self) -> ConversationTemplate:
         if self._settings.chat_template is None:
-            raise TemplateRefusedError(
-                "this model has no chat template; use plain text instead of role blocks"
-            )
+            raise TemplateRefusedError("this model has no chat template; use plain text instead of role blocks")
         return ConversationTemplate(self._settings.chat_template, self._settings.names)
 
     def _encode_apart(self, text: str) -> list[int]:

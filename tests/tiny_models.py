@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.kv_pool import KvPool
 from promptlang.runtime.model import ATTENTION, Model, register_attention
 from promptlang.runtime.slots import Run
-from transformers import AutoConfig, AutoModelForCausalLM
 
 VOCABULARY = 97
 

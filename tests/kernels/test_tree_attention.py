@@ -56,9 +56,7 @@ def difference(lanes: list[Lane], slots: int, groups: int, dtype: torch.dtype = 
     rows = sum(len(lane.slots) for lane in lanes)
     query = torch.randn(2 * groups, rows, SIZE, generator=generator)
     keys, values = torch.randn(2, 2, slots, SIZE, generator=generator)
-    ours = tree_attention.attend(
-        query.to(dtype), keys.to(dtype), values.to(dtype), tree_attention.plan(lanes), 0.25
-    )
+    ours = tree_attention.attend(query.to(dtype), keys.to(dtype), values.to(dtype), tree_attention.plan(lanes), 0.25)
     theirs = reference.attend(query.double(), keys.double(), values.double(), reference.plan(lanes), 0.25)
     assert ours.shape == theirs.shape
     assert ours.dtype == dtype

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 import torch
+from tiny_models import VOCABULARY, cold_logits, generate, greedy, tiny_network
+
 from promptlang.runtime.lean_model import LeanConfig, LeanModel
 from promptlang.runtime.model import TransformersModel
 from promptlang.runtime.self_test import self_test
-from tiny_models import VOCABULARY, cold_logits, generate, greedy, tiny_network
 
 PROMPT = [(5 * index + 1) % VOCABULARY for index in range(300)]
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from promptlang.runtime import embedded
-from promptlang.runtime.loading import LoadedModel, load
-from promptlang.runtime.model import ModelError
 from tiny_models import cold_logits, generate, greedy, tiny_network
 from tiny_tokenizers import byte_level
 from transformers import PreTrainedTokenizerFast
+
+from promptlang.runtime import embedded
+from promptlang.runtime.loading import LoadedModel, load
+from promptlang.runtime.model import ModelError
 
 
 def save(folder: Path, model_type: str = "llama", **changes: object) -> Path:

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tiny_models import VOCABULARY, cold_logits, generate, greedy, run, tiny_network
+
 from promptlang.runtime.batch import Lane
 from promptlang.runtime.kv_pool import KvPool
 from promptlang.runtime.model import Model, ModelError, TransformersModel
 from promptlang.runtime.self_test import self_test
 from promptlang.runtime.slots import Run
-from tiny_models import VOCABULARY, cold_logits, generate, greedy, run, tiny_network
 
 PROMPT = [(7 * index + 3) % VOCABULARY for index in range(23)]
 
@@ -116,9 +117,7 @@ def test_the_self_test_finds_a_wrong_model() -> None:
         ("qwen3_next", {"num_experts": 2, "num_experts_per_tok": 1}, "Qwen3Next"),
     ],
 )
-def test_what_is_not_plain_attention_is_refused_by_name(
-    model_type: str, settings: dict[str, Any], word: str
-) -> None:
+def test_what_is_not_plain_attention_is_refused_by_name(model_type: str, settings: dict[str, Any], word: str) -> None:
     with pytest.raises(ModelError, match=word):
         TransformersModel(tiny_network(model_type, **settings))
 

@@ -66,7 +66,10 @@ def test_temperature_sharpens() -> None:
 
 def test_top_k_keeps_that_many() -> None:
     logits = logits_of({5: 1.0, 6: 3.0, 7: 2.0})
-    assert {pick(logits, uniform, temperature=1.0, top_k=2) for uniform in np.linspace(0, 0.999, 200)} == {6, 7}
+    assert {pick(logits, uniform, temperature=1.0, top_k=2) for uniform in np.linspace(0, 0.999, 200)} == {
+        6,
+        7,
+    }
 
 
 def test_top_p_keeps_the_smallest_set_that_reaches_it() -> None:
@@ -78,7 +81,10 @@ def test_top_p_keeps_the_smallest_set_that_reaches_it() -> None:
 
 def test_min_p_is_relative_to_the_most_likely() -> None:
     logits = logits_of({5: math.log(0.6), 6: math.log(0.35), 7: math.log(0.05)})
-    assert {pick(logits, uniform, temperature=1.0, min_p=0.5) for uniform in np.linspace(0, 0.999, 200)} == {5, 6}
+    assert {pick(logits, uniform, temperature=1.0, min_p=0.5) for uniform in np.linspace(0, 0.999, 200)} == {
+        5,
+        6,
+    }
 
 
 def test_a_repeated_token_is_penalised_whatever_its_sign() -> None:
@@ -116,9 +122,7 @@ def test_the_logits_are_left_as_they_were() -> None:
 
 @settings(deadline=None)
 @given(SAMPLINGS, UNIFORM, st.lists(st.integers(0, VOCABULARY - 1), max_size=20), st.integers(0, 2**32 - 1))
-def test_some_allowed_token_always_comes(
-    sampling: Sampling, uniform: float, allowed: list[int], seed: int
-) -> None:
+def test_some_allowed_token_always_comes(sampling: Sampling, uniform: float, allowed: list[int], seed: int) -> None:
     logits = torch.randn(1, VOCABULARY, generator=torch.Generator().manual_seed(seed)) * 20
     mask = mask_of(allowed) if allowed else None
     (token,), (logprob,) = sample(logits, [SamplingRow(sampling, mask, uniform, [1, 2])])
@@ -132,7 +136,5 @@ def test_a_row_alone_and_in_company_gives_the_same(rows: list[tuple[Sampling, fl
     logits = torch.randn(len(rows), VOCABULARY, generator=torch.Generator().manual_seed(seed)) * 3
     sampled = [SamplingRow(sampling, uniform=uniform) for sampling, uniform in rows]
     together = list(zip(*sample(logits, sampled), strict=True))
-    alone = [
-        next(zip(*sample(logits[index : index + 1], [row]), strict=True)) for index, row in enumerate(sampled)
-    ]
+    alone = [next(zip(*sample(logits[index : index + 1], [row]), strict=True)) for index, row in enumerate(sampled)]
     assert together == alone

@@ -4,10 +4,11 @@ import pytest
 import tiny_tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from promptlang.runtime.template import TemplateRefusedError
-from promptlang.runtime.tokenizer import Tokenizer, TokenizerSettings
 from tokenizers import AddedToken
 from tokenizers import Tokenizer as Backend
+
+from promptlang.runtime.template import TemplateRefusedError
+from promptlang.runtime.tokenizer import Tokenizer, TokenizerSettings
 
 TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}"
@@ -147,9 +148,6 @@ def test_a_template_can_not_leave_its_sandbox() -> None:
 
 
 def test_generation_blocks_and_json_work_in_templates() -> None:
-    source = (
-        "{% generation %}{{ messages[0] | tojson }}{% endgeneration %}"
-        "{% for x in [1, 2] %}{% break %}{% endfor %}"
-    )
+    source = "{% generation %}{{ messages[0] | tojson }}{% endgeneration %}{% for x in [1, 2] %}{% break %}{% endfor %}"
     tokenizer = wrap(tiny_tokenizers.byte_level(), source)
     assert tokenizer.render([{"role": "<é>"}]) == '{"role": "<é>"}'
