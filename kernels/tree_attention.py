@@ -380,7 +380,8 @@ def _run_full(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, sca
     output, lse = _attention(
         query.reshape(1, kv_heads, rows * groups, size), keys[None], values[None], None, False, scale
     )
-    return output[0].transpose(0, 1).unflatten(0, (rows, groups)), lse[0].t().unflatten(0, (rows, groups))
+    by_row = (rows, groups, kv_heads)
+    return output[0].transpose(0, 1).view(*by_row, size), lse[0].t().view(by_row)
 
 
 def _run_causal(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: float) -> Part:

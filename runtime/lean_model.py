@@ -146,9 +146,10 @@ class _Layer:
     def _attend(self, x: torch.Tensor, step: _Step) -> torch.Tensor:
         shape, index = self._config.shape, self._index
         heads = self._queries_keys_values(x).view(len(x), -1, shape.head_size).transpose(0, 1)
-        straight, values = heads.split([shape.heads + shape.kv_heads, shape.kv_heads])
+        straight, values = torch.split_with_sizes(heads, [shape.heads + shape.kv_heads, shape.kv_heads])
         swapped = straight.roll(shape.head_size // 2, -1)
-        queries, keys = torch.addcmul(straight * step.cosine, swapped, step.sine).split([shape.heads, shape.kv_heads])
+        turned = torch.addcmul(straight * step.cosine, swapped, step.sine)
+        queries, keys = torch.split_with_sizes(turned, [shape.heads, shape.kv_heads])
         step.pool.write(index, step.batch.slots, keys, values)
         attended = attend(
             queries,

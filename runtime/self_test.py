@@ -31,7 +31,7 @@ def self_test(model: Model, network: Any) -> None:
         ModelError: they differ.
     """
     tokens = (torch.arange(_PREFIX + _LEFT + _RIGHT) * 7919 + 11) % model.shape.vocab_size
-    prefix, left, right = tokens.split([_PREFIX, _LEFT, _RIGHT])
+    prefix, left, right = torch.split_with_sizes(tokens, [_PREFIX, _LEFT, _RIGHT])
     ours = _forked(model, prefix, left, right)
     theirs = torch.cat([_plain(network, prefix, left), _plain(network, prefix, right)])
     error = float((ours - theirs).abs().max() / theirs.abs().max())

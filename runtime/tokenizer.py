@@ -239,15 +239,15 @@ def _drop_leading_space(component: Any) -> bool:
         return False
     kind = component.get("type")
     if kind == "Sequence":
-        steps = component.get("normalizers", component.get("pretokenizers", []))
-        kept = [step for step in steps if step.get("type") != "Prepend"]
-        found = len(kept) < len(steps)
-        steps[:] = kept
-        return _drop_leading_space(steps) or found
-    if kind == "Metaspace" and component.get("prepend_scheme") != "never":
+        return _drop_leading_space(component.get("normalizers") or component.get("pretokenizers"))
+    if kind == "Prepend":
+        component.clear()
+        component.update(type="Sequence", normalizers=[])
+        return True
+    if kind == "Metaspace" and component["prepend_scheme"] != "never":
         component["prepend_scheme"] = "never"
         return True
-    if kind == "ByteLevel" and component.get("add_prefix_space"):
+    if kind == "ByteLevel" and component["add_prefix_space"]:
         component["add_prefix_space"] = False
         return True
     return False
