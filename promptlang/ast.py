@@ -438,6 +438,18 @@ class Return(Statement):
     value: Expression
 
 
+def blocks_of(statement: Statement) -> tuple[Block, ...]:
+    """The blocks inside a statement, in order."""
+    match statement:
+        case If(branches=branches, otherwise=otherwise):
+            return (*(body for _, body in branches), otherwise)
+        case ForkArms(arms=arms):
+            return tuple(arm.body for arm in arms)
+        case Role() | For() | While() | ForkCount() | ForkEach() | Beam():
+            return (statement.body,)
+    return ()
+
+
 # Declarations ----------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,149 @@
+"""Why a token may not stand where it stands, in the words of someone who writes programs."""
+
+from dataclasses import dataclass
+
+from lark import Token
+
+from promptlang import faults
+from promptlang.diagnostics import Diagnostic, near
+from promptlang.source import Source, Span
+
+DECLARATIONS = ("program", "fragment", "record", "type", "const", "tool", "import")
+STATEMENTS = (
+    "if", "elif", "else", "for", "while", "break", "continue", "pass", "return", "system", "user", "assistant", "role", "fork", "arm", "beam",
+    "keep", "adopt", "use", "require", "log", "pin", "gen", "select",
+)  # fmt: skip
+ANSWERS = ("gen", "select", "score")
+
+_EXPRESSION = {"NAME", "INT", "FLOAT", "STRING", "MINUS", "PLUS", "NOT", "LPAR", "LSQB", "LBRACE", "_TRUE", "_FALSE", "_NONE"}
+_TYPE = {"NAME", "INT", "FLOAT", "STRING", "MINUS", "LPAR", "_TRUE", "_FALSE", "_NONE", "REGEX", "_SCHEMA", "_GRAMMAR"}
+_PUNCTUATION = {
+    "COLON": ":", "COMMA": ",", "DOT": ".", "LPAR": "(", "RPAR": ")", "LSQB": "[", "RSQB": "]", "LBRACE": "{", "RBRACE": "}", "VBAR": "|",
+    "ASSIGN": "=", "ARROW": "->", "RANGE": "..",
+}  # fmt: skip
+_OTHER = {"NAME": "a name", "INT": "a number", "FLOAT": "a number", "STRING": "a string", "_NEWLINE": "the end of the line"}
+_OPERATORS = {
+    "PLUS", "MINUS", "STAR", "SLASH", "DOUBLE_SLASH", "PERCENT", "DOUBLE_STAR", "EQUAL", "UNEQUAL", "LESS", "LESS_EQUAL", "GREATER",
+    "GREATER_EQUAL", "AND", "OR", "NOT", "_IN", "_IF", "DOT", "LSQB", "LPAR",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Unexpected:
+    """A token that may not stand where it stands.
+
+    Attributes:
+        source: the source.
+        line: the tokens of its line before it.
+        token: the token; empty where the line ended too early.
+        expected: the types of token that could stand there.
+        is_top: whether the line stands outside any block.
+        is_hole: whether it stands in a hole of a string.
+    """
+
+    source: Source
+    line: tuple[Token, ...]
+    token: Token
+    expected: frozenset[str]
+    is_top: bool
+    is_hole: bool
+
+    @property
+    def span(self) -> Span:
+        return self.span_of(self.token)
+
+    def span_of(self, token: Token) -> Span:
+        return Span(self.source, token.start_pos or 0, token.end_pos or 0)
+
+
+def explain(what: Unexpected) -> Diagnostic:
+    """The diagnostic for a token that may not stand where it stands."""
+    return _misspelt(what) or _habit(what) or _misplaced(what) or faults.unexpected(what.span, _found(what), _wanted(what.expected))
+
+
+def _misspelt(what: Unexpected) -> Diagnostic | None:
+    """A word of the line that is nearly a keyword that could stand in its place."""
+    keywords = {keyword for name in what.expected for keyword in _keywords(name)}
+    if what.token.type == "NAME" and near(what.token, keywords):
+        return faults.unknown_word(what.span, what.token, keywords)
+    if what.is_hole or not what.line or what.line[0].type != "NAME":
+        return None
+    first, *rest = what.line
+    if [token.value for token in rest[:1]] == ["="]:
+        return _misspelt_answer(what)
+    known = DECLARATIONS if what.is_top else STATEMENTS
+    return faults.unknown_word(what.span_of(first), first, known) if near(first, known) else None
+
+
+def _misspelt_answer(what: Unexpected) -> Diagnostic | None:
+    called = what.line[2:4]
+    if [token.type for token in called] == ["NAME", "LPAR"] and near(called[0], ANSWERS):
+        return faults.unknown_word(what.span_of(called[0]), called[0], ANSWERS)
+    return None
+
+
+def _habit(what: Unexpected) -> Diagnostic | None:
+    """What other languages write."""
+    first = what.line[0] if what.line else None
+    last = what.line[-1] if what.line else None
+    if what.token == "=" and first is not None and first.type in ("_IF", "_ELIF", "_WHILE", "_REQUIRE", "_KEEP"):
+        return faults.assignment_in_condition(what.span)
+    if what.token.type == "_IF" and last is not None and last.type == "_ELSE":
+        return faults.else_if(what.span_of(last))
+    if what.token.type == "STRING" and last is not None and last in ("f", "F", "b", "u", "rf", "fr") and last.end_pos == what.token.start_pos:
+        return faults.string_prefix(what.span_of(last), last)
+    if what.token.type == "STRING" and last is not None and last.type == "STRING":
+        return faults.adjacent_strings(what.span)
+    return None
+
+
+def _misplaced(what: Unexpected) -> Diagnostic | None:
+    if what.is_top and not what.line and not what.is_hole and what.token.type != "_NEWLINE":
+        return faults.outside_declaration(what.span, _found(what))
+    if what.token.type in ("RPAR", "RSQB", "RBRACE") and not _is_open(what):
+        return faults.nothing_to_close(what.span, what.token)
+    return None
+
+
+def _is_open(what: Unexpected) -> bool:
+    opened = sum(token.type in ("LPAR", "LSQB", "LBRACE") for token in what.line)
+    closed = sum(token.type in ("RPAR", "RSQB", "RBRACE") for token in what.line)
+    return opened > closed
+
+
+def _keywords(terminal: str) -> tuple[str, ...]:
+    if terminal == "ROLE_NAME":
+        return ("system", "user", "assistant")
+    is_keyword = terminal.startswith("_") and terminal.strip("_").isalpha() and terminal not in ("_NEWLINE", "_INDENT", "_DEDENT")
+    return (terminal.strip("_").lower(),) if is_keyword or terminal in ("AND", "OR", "NOT") else ()
+
+
+def _found(what: Unexpected) -> str:
+    if what.token.type in ("_NEWLINE", "_DEDENT", "$END"):
+        return "the end of the string's hole" if what.is_hole else "the end of the line"
+    text = what.token.value.partition("\n")[0]
+    return f"`{text if len(text) <= 30 else text[:30] + '…'}`"
+
+
+def _wanted(expected: frozenset[str]) -> str | None:
+    """What could stand there, where that is short to say."""
+    left = set(expected)
+    wanted = []
+    if left >= _TYPE:
+        wanted.append("a type")
+        left -= _TYPE
+    elif left >= _EXPRESSION:
+        wanted.append("an expression")
+        left -= _EXPRESSION
+    if left >= _OPERATORS - {"_IF"}:
+        left -= _OPERATORS
+    wanted += sorted({_name(terminal) for terminal in left - {"BROKEN", "$END", "_INDENT", "_DEDENT"}})
+    return None if not 1 <= len(wanted) <= 4 else wanted[0] if len(wanted) == 1 else f"{', '.join(wanted[:-1])} or {wanted[-1]}"
+
+
+def _name(terminal: str) -> str:
+    if terminal in _OTHER:
+        return _OTHER[terminal]
+    if terminal in _PUNCTUATION:
+        return f"`{_PUNCTUATION[terminal]}`"
+    return " or ".join(f"`{keyword}`" for keyword in _keywords(terminal)) or terminal.strip("_").lower().replace("_", " ")
