@@ -130,19 +130,23 @@ class Scheduler:
 
     def _admit(self) -> None:
         """Start waiting jobs, the longest cached prefix first; a step of waiting counts as `AGEING` cached tokens."""
-        claimed = {job.sequence.next_key() for job in self._running if not job.is_decoding and job.sequence.pending}
+        claimed = {job.sequence.next_key() for job in self._running if not job.is_decoding and self._shares(job)}
         for entry in sorted(self._waiting, key=self._rank):
             if len(self._running) >= self._jobs_at_once:
                 return
             job = entry.job
             job.sequence.attach()
-            key = job.sequence.next_key()
-            if (self._cache.shares and key in claimed) or not self._has_room(job):
+            if (self._shares(job) and job.sequence.next_key() in claimed) or not self._has_room(job):
                 job.sequence.release()
                 continue
-            claimed.add(key)
+            if self._shares(job):
+                claimed.add(job.sequence.next_key())
             self._waiting.remove(entry)
             self._running.append(job)
+
+    def _shares(self, job: Job) -> bool:
+        """Whether what the job computes next may serve others: a prompt's last token has to be computed by each."""
+        return self._cache.shares and job.sequence.pending > 1
 
     def _rank(self, entry: "_Waiting") -> int:
         return -(entry.job.sequence.cached() + AGEING * (self._step - entry.since))
