@@ -1,17 +1,25 @@
-"""Choosing the next tokens. Each row's choice depends on that row alone, never on its neighbours."""
+"""Choosing the next tokens. Each row's choice depends on that row alone, never on its neighbours.
+
+In numpy, row by row: a row of logits fits the processor's cache, and waking threads for it costs more than
+they save.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from promptlang.grammar.constraint import Mask
 
+Values = npt.NDArray[np.float32]
+
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a token is chosen.
+    """How a token is chosen. The filters apply in the order `top_k`, `top_p`, `min_p`, each to what the last
+    one left.
 
     Attributes:
         temperature: divides the logits; 0 takes the most likely token (of equals, the one with the lowest
@@ -58,69 +66,83 @@ def sample(logits: torch.Tensor, rows: Sequence[SamplingRow]) -> tuple[list[int]
     Returns:
         The tokens, and the natural log-probability of each under the model's own distribution (temperature 1,
         no mask).
+
+    Raises:
+        ValueError: a mask allows no token.
     """
     tokens, logprobs = [], []
-    for values, row in zip(logits, rows, strict=True):
+    for values, row in zip(logits.cpu().numpy(), rows, strict=True):
         token = _choose(values, row)
         tokens.append(token)
-        logprobs.append(float(values[token] - values.logsumexp(0)))
+        logprobs.append(_logprob(values, token))
     return tokens, logprobs
 
 
-def _choose(logits: torch.Tensor, row: SamplingRow) -> int:
+def _logprob(values: Values, token: int) -> float:
+    largest = values.max()
+    return float(values[token] - largest - np.log(np.exp(values - largest).sum()))
+
+
+def _choose(values: Values, row: SamplingRow) -> int:
     sampling = row.sampling
     if row.history and sampling.repetition_penalty != 1.0:
-        logits = _penalise(logits, row.history, sampling.repetition_penalty)
-    if row.mask is None:
-        return _choose_among(logits, row)
-    allowed = _allowed(row.mask, len(logits), logits.device)
-    return int(allowed[_choose_among(logits[allowed], row)])
-
-
-def _penalise(logits: torch.Tensor, history: Sequence[int], penalty: float) -> torch.Tensor:
-    seen = torch.tensor(sorted(set(history)), device=logits.device)
-    values = logits[seen]
-    return logits.index_copy(0, seen, torch.where(values > 0, values / penalty, values * penalty))
-
-
-def _allowed(mask: Mask, vocab_size: int, device: torch.device) -> torch.Tensor:
-    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[:vocab_size]
-    allowed = np.flatnonzero(bits)
-    if not len(allowed):
-        raise ValueError("the mask allows no token")
-    return torch.from_numpy(allowed).to(device)
-
-
-def _choose_among(logits: torch.Tensor, row: SamplingRow) -> int:
-    """Index of the choice, by inverting the cumulative distribution."""
-    sampling = row.sampling
+        values = _penalised(values, row.history, sampling.repetition_penalty)
+    if row.mask is not None:
+        values = _masked(values, row.mask)
     if sampling.temperature == 0.0:
-        return int(logits.argmax())
-    probabilities = _keep_likely(_softmax(logits, sampling.temperature), sampling)
-    cumulative = probabilities.cumsum(0)
-    index = int(torch.searchsorted(cumulative, row.uniform * float(cumulative[-1]), right=True))
-    return min(index, _last_positive(probabilities))
+        return int(values.argmax())
+    return _invert(_filtered(_weights(values, sampling.temperature), sampling), row.uniform)
 
 
-def _softmax(logits: torch.Tensor, temperature: float) -> torch.Tensor:
-    # The largest becomes 0 before the division, so that a tiny temperature overflows to -inf and not to inf.
-    return ((logits - logits.max()).double() / temperature).softmax(0)
+def _penalised(values: Values, history: Sequence[int], penalty: float) -> Values:
+    seen = np.unique(np.asarray(history))
+    result = values.copy()
+    result[seen] = np.where(values[seen] > 0, values[seen] / penalty, values[seen] * penalty)
+    return result
 
 
-def _keep_likely(probabilities: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """The distribution with its unlikely tokens set to zero, not normalised again."""
-    if 0 < sampling.top_k < len(probabilities):
-        kept = probabilities.topk(sampling.top_k)
-        probabilities = torch.zeros_like(probabilities).scatter_(0, kept.indices, kept.values)
-    if sampling.min_p > 0.0:
-        probabilities = probabilities.where(probabilities >= sampling.min_p * probabilities.max(), 0.0)
+def _masked(values: Values, mask: Mask) -> Values:
+    allowed = np.unpackbits(mask.view(np.uint8), bitorder="little")[: len(values)].view(np.bool_)
+    if not allowed.any():
+        raise ValueError("the mask allows no token")
+    return np.where(allowed, values, np.float32(-np.inf))
+
+
+def _weights(values: Values, temperature: float) -> Values:
+    """Probabilities up to a factor; the largest is 1."""
+    # The largest becomes 0 before the division: a tiny temperature then overflows to -inf, which is right,
+    # not to inf.
+    with np.errstate(over="ignore"):
+        weights: Values = np.exp((values - values.max()) / np.float32(temperature))
+    return weights
+
+
+def _filtered(weights: Values, sampling: Sampling) -> Values:
+    """Weights with what the filters drop set to zero, in place. Equals stay or go together."""
+    if 0 < sampling.top_k < len(weights):
+        weights[weights < np.partition(weights, -sampling.top_k)[-sampling.top_k]] = 0.0
     if sampling.top_p < 1.0:
-        likely, indices = probabilities.sort(descending=True, stable=True)
-        before = likely.cumsum(0) - likely
-        likely = likely.where(before < sampling.top_p * float(likely.sum()), 0.0)
-        probabilities = torch.zeros_like(probabilities).scatter_(0, indices, likely)
-    return probabilities
+        likely = np.sort(weights)[::-1]
+        sums = likely.cumsum(dtype=np.float64)
+        needed = int(np.searchsorted(sums, sampling.top_p * sums[-1]))
+        weights[weights < likely[min(needed, len(likely) - 1)]] = 0.0
+    if sampling.min_p > 0.0:
+        weights[weights < sampling.min_p] = 0.0
+    return weights
 
 
-def _last_positive(probabilities: torch.Tensor) -> int:
-    return int(probabilities.nonzero()[-1])
+_BLOCK = 256
+
+
+def _invert(weights: Values, uniform: float) -> int:
+    """Where the cumulative distribution passes `uniform`: first in which block, then where in it."""
+    blocks = np.add.reduceat(weights, np.arange(0, len(weights), _BLOCK), dtype=np.float64).cumsum()
+    target = uniform * blocks[-1]
+    block = min(int(np.searchsorted(blocks, target, side="right")), len(blocks) - 1)
+    start = block * _BLOCK
+    inside = weights[start : start + _BLOCK].cumsum(dtype=np.float64)
+    before = blocks[block - 1] if block else 0.0
+    index = start + min(int(np.searchsorted(inside, target - before, side="right")), len(inside) - 1)
+    while weights[index] == 0.0:  # rounding may step past the last weight of a block
+        index -= 1
+    return index

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,7 +16,8 @@ from transformers import PreTrainedTokenizerFast
 
 from promptlang.runtime import embedded
 from promptlang.runtime.loading import LoadedModel, load
-from promptlang.runtime.model import ModelError
+from promptlang.runtime.model import ATTENTION, ModelError, TransformersModel, register_attention
+from promptlang.runtime.self_test import self_test
 
 
 def save(folder: Path, model_type: str = "llama", **changes: object) -> Path:
@@ -202,17 +204,31 @@ def loaded() -> LoadedModel:
     return load()
 
 
-@pytest.mark.slow
-def test_the_embedded_model_answers_as_transformers_does(loaded: LoadedModel) -> None:
+def embedded_network() -> Any:
+    """The embedded model in transformers' hands."""
     from transformers import AutoModelForCausalLM
 
+    register_attention()
     gguf = embedded.find_gguf()
     assert gguf is not None
     folder = embedded.converted(gguf, ignore)
-    network = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation=ATTENTION)
+
+
+@pytest.mark.slow
+def test_the_embedded_model_answers_as_transformers_does(loaded: LoadedModel) -> None:
+    network = embedded_network()
     for text in ("The capital of France is", "def fibonacci(n):\n", "Es war einmal"):
         prompt = loaded.tokenizer.encode(text)
         assert greedy(loaded.model, prompt, 24) == generate(network, prompt, 24)
+
+
+@pytest.mark.slow
+def test_the_embedded_model_forked_gives_what_the_general_path_gives_cold(loaded: LoadedModel) -> None:
+    general = TransformersModel(embedded_network())
+    self_test(loaded.model, general.network)
+    tokens = loaded.tokenizer.encode("The sea is blue because " * 30)
+    assert (cold_logits(loaded.model, tokens) - cold_logits(general, tokens)).abs().max() < 1e-3
 
 
 @pytest.mark.slow

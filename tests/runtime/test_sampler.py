@@ -87,6 +87,21 @@ def test_min_p_is_relative_to_the_most_likely() -> None:
     }
 
 
+def test_equals_stay_together_in_a_filter() -> None:
+    logits = logits_of({5: 1.0, 6: 1.0, 7: 1.0, 8: 0.0})
+    for sampling in ({"top_k": 1}, {"top_p": 0.01}):
+        drawn = {pick(logits, uniform, temperature=1.0, **sampling) for uniform in np.linspace(0, 0.999, 50)}
+        assert drawn == {5, 6, 7}
+
+
+def test_a_large_vocabulary_is_sampled_in_proportion() -> None:
+    logits = torch.full((1, 5000), -1000.0)
+    for token, probability in ((0, 0.1), (255, 0.2), (256, 0.3), (4999, 0.4)):
+        logits[0, token] = math.log(probability)
+    drawn = [pick(logits, uniform, temperature=1.0) for uniform in np.linspace(0.0005, 0.9995, 1000)]
+    assert [drawn.count(token) for token in (0, 255, 256, 4999)] == [100, 200, 300, 400]
+
+
 def test_a_repeated_token_is_penalised_whatever_its_sign() -> None:
     for high, low in ((2.0, 1.5), (-1.0, -1.5)):
         logits = logits_of({5: high, 6: low})
