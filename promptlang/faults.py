@@ -13,6 +13,11 @@ def unexpected(span: Span, found: str, wanted: str | None) -> Diagnostic:
     return Diagnostic("PL001", f"{found} can't stand here{expected}", span)
 
 
+def ends_early(span: Span, what: str, wanted: str | None) -> Diagnostic:
+    expected = "" if wanted is None else f"; expected {wanted}"
+    return Diagnostic("PL001", f"{what} ends too early{expected}", span)
+
+
 def unknown_word(span: Span, word: str, known: Iterable[str]) -> Diagnostic:
     return Diagnostic("PL002", f"`{word}` is not a keyword", span, fix=did_you_mean(word, known))
 

@@ -58,7 +58,14 @@ class Unexpected:
 
 def explain(what: Unexpected) -> Diagnostic:
     """The diagnostic for a token that may not stand where it stands."""
-    return _misspelt(what) or _habit(what) or _misplaced(what) or faults.unexpected(what.span, _found(what), _wanted(what.expected))
+    return _misspelt(what) or _habit(what) or _misplaced(what) or _plain(what)
+
+
+def _plain(what: Unexpected) -> Diagnostic:
+    wanted = _wanted(what.expected)
+    if what.token.type in ("_NEWLINE", "_DEDENT", "$END"):
+        return faults.ends_early(what.span, "this hole" if what.is_hole else "this line", wanted)
+    return faults.unexpected(what.span, _found(what), wanted)
 
 
 def _misspelt(what: Unexpected) -> Diagnostic | None:
@@ -119,8 +126,6 @@ def _keywords(terminal: str) -> tuple[str, ...]:
 
 
 def _found(what: Unexpected) -> str:
-    if what.token.type in ("_NEWLINE", "_DEDENT", "$END"):
-        return "the end of the string's hole" if what.is_hole else "the end of the line"
     text = what.token.value.partition("\n")[0]
     return f"`{text if len(text) <= 30 else text[:30] + '…'}`"
 
@@ -129,13 +134,13 @@ def _wanted(expected: frozenset[str]) -> str | None:
     """What could stand there, where that is short to say."""
     left = set(expected)
     wanted = []
-    if left >= _TYPE:
+    if "REGEX" in left:
         wanted.append("a type")
         left -= _TYPE
-    elif left >= _EXPRESSION:
+    elif left >= {"NAME", "STRING", "LPAR"}:
         wanted.append("an expression")
         left -= _EXPRESSION
-    if left >= _OPERATORS - {"_IF"}:
+    elif "PLUS" in left:
         left -= _OPERATORS
     wanted += sorted({_name(terminal) for terminal in left - {"BROKEN", "$END", "_INDENT", "_DEDENT"}})
     return None if not 1 <= len(wanted) <= 4 else wanted[0] if len(wanted) == 1 else f"{', '.join(wanted[:-1])} or {wanted[-1]}"
