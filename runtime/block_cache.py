@@ -6,6 +6,7 @@ evicted by recency.
 """
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from hashlib import blake2b
 
 import numpy as np
@@ -86,7 +87,7 @@ class BlockCache:
         """
         keys = self._keys(parent.key, tokens)
         unneeded = [slots[len(keys) * self._block :]]
-        block, added = parent, []
+        block, passed = parent, []
         for index, key in enumerate(keys):
             part = slots[index * self._block : (index + 1) * self._block]
             if key in self._blocks:
@@ -94,28 +95,24 @@ class BlockCache:
                 block = self._blocks[key]
             else:
                 block = self._blocks[key] = Block(key, block, part)
-                added.append(block)
-        self._unlocked.update((each.key, each) for each in reversed(added))
+            passed.append(block)
+        self._use(passed[::-1])
         freed = np.concatenate(unneeded)
         self.allocator.free(freed)
         return Inserted(block, freed)
 
     def lock(self, node: Block) -> None:
         """Protect the path to `node` from eviction."""
-        block: Block | None = node
-        while block is not None:
+        for block in _upwards(node):
             block.locks += 1
             self._unlocked.pop(block.key, None)
-            block = block.parent
 
     def unlock(self, node: Block) -> None:
         """Take one lock back. Of the blocks let go, the last of the prefix will be evicted first."""
-        block: Block | None = node
-        while block is not None:
+        path = list(_upwards(node))
+        for block in path:
             block.locks -= 1
-            if not block.locks and block.parent is not None:
-                self._unlocked[block.key] = block
-            block = block.parent
+        self._use(path)
 
     def evict(self, count: int) -> int:
         """Free at least `count` slots, if that many are evictable, in whole blocks, the longest unused first.
@@ -131,6 +128,13 @@ class BlockCache:
             freed += len(block.slots)
         return freed
 
+    def _use(self, blocks: list[Block]) -> None:
+        """Count blocks as used just now, the last of the list latest. Those behind a block must stand before it."""
+        for block in blocks:
+            if not block.locks and block.parent is not None:
+                self._unlocked[block.key] = block
+                self._unlocked.move_to_end(block.key)
+
     def _start(self, namespace: Namespace) -> Block:
         """Where a namespace's prefixes begin; no block of its own."""
         return Block(_digest(b"", repr(namespace).encode()), None, np.empty(0, np.int32))
@@ -142,6 +146,14 @@ class BlockCache:
             before = _digest(before, tokens[start : start + self._block].tobytes())
             keys.append(before)
         return keys
+
+
+def _upwards(block: Block) -> Iterator[Block]:
+    """The block, the one before it, and so on to the namespace's start."""
+    each: Block | None = block
+    while each is not None:
+        yield each
+        each = each.parent
 
 
 def _digest(before: bytes, content: bytes) -> bytes:

@@ -13,11 +13,11 @@ TRACE_BLOCK = 512
 
 
 def agent_program(agents: int, seed: int = 0) -> list[Call]:
-    """A program of three stages over a list of documents, one agent a document: plan, do two to six steps of the plan, report.
+    """A program of three stages over a list of documents, an agent each: plan, do two to six steps of the plan, report.
 
-    All agents share a system prompt; an agent's steps and its report share its document and plan. Calls are served in the order in
-    which they are made, so agents take turns; the program knows when an agent's turn comes again, but not what is in its plan: whether
-    another step or the report, only that it has not reported yet.
+    All agents share a system prompt; an agent's steps and its report share its document and plan. Calls are served in
+    the order in which they are made, so agents take turns. The program knows when an agent's turn comes again, until it
+    has reported.
 
     Args:
         agents: how many.
