@@ -18,7 +18,7 @@ from torch.nn.functional import embedding, rms_norm, silu
 from promptlang.kernels.tree_attention import attend
 from promptlang.runtime.batch import Batch
 from promptlang.runtime.kv_pool import KvPool, ModelShape
-from promptlang.runtime.linear import Linear
+from promptlang.runtime.linear import Linear, Product
 
 Weights = Mapping[str, torch.Tensor]
 
@@ -79,16 +79,23 @@ class LeanModel:
         config: its dimensions.
         weights: by the names that transformers gives them.
         dtype: what they are computed in.
+        product: how the layers multiply with their weights; the head always does in `dtype`.
     """
 
-    def __init__(self, config: LeanConfig, weights: Weights, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(
+        self,
+        config: LeanConfig,
+        weights: Weights,
+        dtype: torch.dtype = torch.float32,
+        product: type[Product] = Linear,
+    ) -> None:
         self.shape = config.shape
         self.dtype = dtype
         self._config = config
         self._embedding = weights["model.embed_tokens.weight"].to(dtype)
         self.device = self._embedding.device
         self._layers = [
-            _Layer(config, index, _below(weights, f"model.layers.{index}.", dtype))
+            _Layer(config, index, _below(weights, f"model.layers.{index}.", dtype), product)
             for index in range(config.shape.layers)
         ]
         self._norm = weights["model.norm.weight"].to(dtype)
@@ -127,15 +134,21 @@ class _Step:
 
 
 class _Layer:
-    def __init__(self, config: LeanConfig, index: int, weights: Weights) -> None:
+    def __init__(self, config: LeanConfig, index: int, weights: Weights, product: type[Product]) -> None:
+        def fused(*names: str) -> Product:
+            """Several products with one input as one."""
+            biases = [weights[f"{name}.bias"] for name in names if f"{name}.bias" in weights]
+            weight = torch.cat([weights[f"{name}.weight"] for name in names])
+            return product(weight, torch.cat(biases) if biases else None)
+
         self._config = config
         self._index = index
         self._attention_norm = weights["input_layernorm.weight"]
-        self._queries_keys_values = _fused(weights, "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
-        self._output = _fused(weights, "self_attn.o_proj")
+        self._queries_keys_values = fused("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
+        self._output = fused("self_attn.o_proj")
         self._mlp_norm = weights["post_attention_layernorm.weight"]
-        self._gate_up = _fused(weights, "mlp.gate_proj", "mlp.up_proj")
-        self._down = _fused(weights, "mlp.down_proj")
+        self._gate_up = fused("mlp.gate_proj", "mlp.up_proj")
+        self._down = fused("mlp.down_proj")
 
     def forward(self, x: torch.Tensor, step: _Step) -> torch.Tensor:
         """[T, hidden size] to the same."""
@@ -166,12 +179,6 @@ class _Layer:
 
 def _below(weights: Weights, prefix: str, dtype: torch.dtype) -> Weights:
     return {name.removeprefix(prefix): tensor.to(dtype) for name, tensor in weights.items() if name.startswith(prefix)}
-
-
-def _fused(weights: Weights, *names: str) -> Linear:
-    """Several products with one input as one."""
-    biases = [weights[f"{name}.bias"] for name in names if f"{name}.bias" in weights]
-    return Linear(torch.cat([weights[f"{name}.weight"] for name in names]), torch.cat(biases) if biases else None)
 
 
 def _frequencies(config: LeanConfig) -> torch.Tensor:

@@ -10,6 +10,7 @@ import torch
 
 from promptlang.runtime import embedded
 from promptlang.runtime.lean_model import LeanConfig, LeanModel
+from promptlang.runtime.linear import FourBitLinear, Linear, Product
 from promptlang.runtime.model import ATTENTION, Model, ModelError, TransformersModel, register_attention
 from promptlang.runtime.quiet import quiet_transformers
 from promptlang.runtime.self_test import self_test
@@ -17,7 +18,21 @@ from promptlang.runtime.tokenizer import Tokenizer
 
 Progress = Callable[[str], None]
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+@dataclass(frozen=True)
+class Precision:
+    """How a model computes: the type of its activations, and how its layers multiply."""
+
+    dtype: torch.dtype
+    product: type[Product] = Linear
+
+
+PRECISIONS = {
+    "float32": Precision(torch.float32),
+    "bfloat16": Precision(torch.bfloat16),
+    "float16": Precision(torch.float16),
+    "int4": Precision(torch.float32, FourBitLinear),
+}
 
 
 @dataclass(frozen=True)
@@ -42,7 +57,8 @@ def load(
 
     Args:
         name: `embedded`, a Hugging Face hub id, a folder with safetensors, or a `.gguf` file.
-        dtype: of weights and activations: `float32`, `bfloat16` or `float16`.
+        dtype: of weights and activations: `float32`, `bfloat16`, `float16`, or `int4` for weights in four bits (for
+            Llama-like models on a CPU; approximate, faster for a few sequences).
         cache: keep a converted copy of the embedded model under the user's cache folder; without it every
             start converts.
         progress: told in a few words what takes long.
@@ -50,16 +66,17 @@ def load(
     Raises:
         ModelError: there is no such model, or it can't be used.
     """
-    if dtype not in DTYPES:
-        raise ModelError(f"there is no dtype {dtype}; use one of {', '.join(DTYPES)}")
+    if dtype not in PRECISIONS:
+        raise ModelError(f"there is no dtype {dtype}; use one of {', '.join(PRECISIONS)}")
+    precision = PRECISIONS[dtype]
     tell = progress or _ignore
     if name == "embedded":
-        return _load_embedded(name, DTYPES[dtype], cache, tell)
+        return _load_embedded(name, precision, cache, tell)
     path = Path(name).expanduser()
     if path.suffix == ".gguf":
-        return _load_gguf(name, path, DTYPES[dtype], tell)
+        return _load_gguf(name, path, precision, tell)
     folder = path if path.is_dir() else _download(name, tell)
-    return _load_folder(name, folder, DTYPES[dtype])
+    return _load_folder(name, folder, precision)
 
 
 def _ignore(message: str) -> None:
@@ -69,18 +86,18 @@ def _ignore(message: str) -> None:
 # Where it comes from -------------------------------------------------------------------------------------
 
 
-def _load_embedded(name: str, dtype: torch.dtype, cache: bool, tell: Progress) -> LoadedModel:
+def _load_embedded(name: str, precision: Precision, cache: bool, tell: Progress) -> LoadedModel:
     gguf = embedded.find_gguf()
     if gguf is None:
-        return _load_folder(name, _download_embedded(tell), dtype)
+        return _load_folder(name, _download_embedded(tell), precision)
     if not cache:
-        return _load_gguf(name, gguf, dtype, tell)
+        return _load_gguf(name, gguf, precision, tell)
     try:
         folder = embedded.converted(gguf, tell)
     except OSError as error:
         tell(f"the converted model can't be kept: {error}")
-        return _load_gguf(name, gguf, dtype, tell)
-    model = _lean_model(folder, dtype)
+        return _load_gguf(name, gguf, precision, tell)
+    model = _lean_model(folder, precision)
     assert model is not None
     return LoadedModel(model, embedded.load_tokenizer(folder), name)
 
@@ -95,14 +112,14 @@ def _download_embedded(tell: Progress) -> Path:
         ) from error
 
 
-def _load_gguf(name: str, file: Path, dtype: torch.dtype, tell: Progress) -> LoadedModel:
+def _load_gguf(name: str, file: Path, precision: Precision, tell: Progress) -> LoadedModel:
     if not file.is_file():
         raise ModelError(f"there is no file {file}")
     with file.open("rb") as stream:
         if stream.read(4) != b"GGUF":
             raise ModelError(f"{file} is not a GGUF file; give a .gguf file, a folder with safetensors or a hub id")
     tell("dequantising the model")
-    return _load_with_transformers(name, file.parent, dtype, gguf_file=file.name)
+    return _load_with_transformers(name, file.parent, precision, gguf_file=file.name)
 
 
 def _download(name: str, tell: Progress) -> Path:
@@ -146,19 +163,19 @@ def _download(name: str, tell: Progress) -> Path:
 # Making it ready -----------------------------------------------------------------------------------------
 
 
-def _load_folder(name: str, folder: Path, dtype: torch.dtype) -> LoadedModel:
+def _load_folder(name: str, folder: Path, precision: Precision) -> LoadedModel:
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder} holds no config.json; give a model's folder, a .gguf file or a hub id")
     if not any(folder.glob("*.safetensors")):
         raise ModelError(f"{folder} holds no safetensors; convert the weights with transformers' save_pretrained")
     with _explained(name):
-        model = _lean_model(folder, dtype)
+        model = _lean_model(folder, precision)
         if model is None:
-            return _load_with_transformers(name, folder, dtype)
+            return _load_with_transformers(name, folder, precision)
         return LoadedModel(model, _tokenizer(name, folder, model.shape.vocab_size), name)
 
 
-def _lean_model(folder: Path, dtype: torch.dtype) -> LeanModel | None:
+def _lean_model(folder: Path, precision: Precision) -> LeanModel | None:
     """The model straight from its files; None where the lean path doesn't know the architecture."""
     from safetensors.torch import load_file
 
@@ -168,17 +185,19 @@ def _lean_model(folder: Path, dtype: torch.dtype) -> LeanModel | None:
     weights = {}
     for file in sorted(folder.glob("*.safetensors")):
         weights.update(load_file(file))
-    return LeanModel(config, weights, dtype)
+    return LeanModel(config, weights, precision.dtype, precision.product)
 
 
-def _load_with_transformers(name: str, folder: Path, dtype: torch.dtype, **where: str) -> LoadedModel:
+def _load_with_transformers(name: str, folder: Path, precision: Precision, **where: str) -> LoadedModel:
     """Slower to load, but for any architecture; what it gives is tested."""
     from transformers import AutoModelForCausalLM
 
+    if precision.product is not Linear:
+        raise ModelError(f"{name} is no Llama-like model with safetensors, so it can't run in four bits; use float32")
     register_attention()
     with _explained(name), quiet_transformers():
         network = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=dtype, attn_implementation=ATTENTION, trust_remote_code=False, **where
+            folder, dtype=precision.dtype, attn_implementation=ATTENTION, trust_remote_code=False, **where
         )
     model = TransformersModel(network)
     self_test(model, network)

@@ -53,6 +53,19 @@ def test_half_precision_is_near(tmp_path: Path, dtype: str) -> None:
     assert (cold_logits(half.model, tokens) - expected).abs().max() < 0.1 * expected.abs().max()
 
 
+def test_four_bit_weights_are_near(tmp_path: Path) -> None:
+    folder = str(save(tmp_path))
+    four, whole = load(folder, dtype="int4"), load(folder)
+    tokens = whole.tokenizer.encode("The quick brown fox")
+    expected = cold_logits(whole.model, tokens)
+    error = cold_logits(four.model, tokens) - expected
+    assert 0 < error.norm() < 0.5 * expected.norm()
+
+
+def test_four_bits_are_refused_for_other_architectures(tmp_path: Path) -> None:
+    refused(str(save(tmp_path, "olmo2")), "Llama-like", dtype="int4")
+
+
 def refused(name: str, *words: str, dtype: str = "float32") -> None:
     with pytest.raises(ModelError) as error:
         load(name, dtype=dtype)
