@@ -86,6 +86,19 @@ class RecordType:
 Value: TypeAlias = Union[str, int, float, bool, None, list["Value"], dict[str, "Value"], Parts, RecordType]
 
 
+def type_name(value: Value) -> str:
+    """What a value is, as messages say it."""
+    if value is None:
+        return "none"
+    if isinstance(value, RecordValue):
+        return value.name
+    if isinstance(value, RecordType):
+        return f"the record {value.shape.name}"
+    if isinstance(value, Parts):
+        return "a branch"
+    return next(kind.__name__ for kind in (str, bool, int, float, list, dict) if isinstance(value, kind))
+
+
 def render_text(value: Value) -> str:
     """The text a value has in a prompt: strings as they are, numbers as Python prints them, `true`, `false` and `none`, all
     else as JSON."""
