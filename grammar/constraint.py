@@ -3,10 +3,13 @@
 A `Constraint` is compiled once for one tokenizer and shared; `start()` gives a `State`, one a running answer.
 """
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from promptlang.grammar.vocabulary import Vocabulary
 
 Mask = npt.NDArray[np.int32]
 """Packed allowed-token bits, int32 [ceil(vocabulary / 32)]; token t is bit t % 32 of word t // 32."""
@@ -15,6 +18,10 @@ Mask = npt.NDArray[np.int32]
 class State(Protocol):
     """Where one answer stands under its constraint."""
 
+    @property
+    def vocabulary(self) -> "Vocabulary":
+        """Whose tokens."""
+
     def mask(self) -> Mask:
         """The tokens that may come now. End tokens are never set: `can_end` says whether the answer may stop here.
 
@@ -22,8 +29,8 @@ class State(Protocol):
         """
 
     def forced(self) -> list[int]:
-        """Tokens that must come now whatever the model says (jump-forward), tokenised as the tokenizer would tokenise the
-        whole; empty where there is a choice. Does not advance."""
+        """Tokens that must come now whatever the model says (jump-forward), as the tokenizer would tokenise the whole;
+        empty where there is a choice. Does not advance."""
 
     def can_end(self) -> bool:
         """Whether what was written so far is a whole value."""

@@ -1,7 +1,7 @@
 """Shapes: what a value may look like.
 
-One algebra serves twice: the checker's static types are shapes, and a `gen` of a shape decodes under a constraint compiled from it.
-Shapes are frozen and hashable, so they are keys of the compiled-constraint cache.
+One algebra serves twice: the checker's static types are shapes, and a `gen` of a shape decodes under a constraint
+compiled from it. Shapes are frozen and hashable, so they are keys of the compiled-constraint cache.
 
 At the top of a `gen`, scalars stand bare (`3`, `billing`); inside lists, dicts and records everything is JSON.
 """
@@ -43,11 +43,17 @@ class Null:
     """`none` (written `null` in JSON, `none` bare)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Constant:
-    """Exactly this value."""
+    """Exactly this value. `1`, `1.0` and `true` are three values."""
 
     value: str | int | float | bool
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constant) and (type(self.value), self.value) == (type(other.value), other.value)
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
 
 
 @dataclass(frozen=True)

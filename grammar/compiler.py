@@ -1,0 +1,78 @@
+"""From a shape to the constraint that serves it.
+
+Constants and unions of constants go to the trie, which is exact and has nothing to compile; small regular expressions
+to outlines-core, whose masks are rows of a table; all else to llguidance. Compiled constraints are kept in memory, by
+shape, prefix and tokenizer; none takes long enough to be worth a place on disk.
+"""
+
+from functools import lru_cache
+
+from promptlang.grammar.automaton import table_cost
+from promptlang.grammar.constraint import Constraint
+from promptlang.grammar.ending import shortest_end as shortest_end
+from promptlang.grammar.lark import to_grammar
+from promptlang.grammar.llguidance_backend import check_grammar, compile_grammar
+from promptlang.grammar.outlines_backend import OutlinesConstraint
+from promptlang.grammar.regex import literal, then
+from promptlang.grammar.scalars import bare, constant_text
+from promptlang.grammar.shapes import Bool, Constant, Null, Shape, Union
+from promptlang.grammar.trie import TrieConstraint
+from promptlang.grammar.vocabulary import Vocabulary
+
+LARGEST_TABLE = 64
+"""`table_cost` of what outlines-core may compile: under 0.15 s for 49,152 tokens."""
+
+KEPT = 1024
+"""Compiled constraints kept in memory."""
+
+
+def check_shape(shape: Shape) -> None:
+    """Whether a shape can be a constraint, told without a tokenizer.
+
+    Raises:
+        ConstraintError: it can't.
+    """
+    if _texts(shape) is None:
+        check_grammar(to_grammar(shape, ""))
+
+
+def compile_constraint(shape: Shape, vocabulary: Vocabulary, *, prefix: str = "") -> Constraint:
+    """The constraint for values of a shape.
+
+    Args:
+        shape: what may be written.
+        vocabulary: whose tokens.
+        prefix: text that must come first and is no part of the value (token healing).
+
+    Raises:
+        ConstraintError: the shape can't be compiled, or not within the limits.
+    """
+    return _compile(shape, vocabulary, prefix)
+
+
+@lru_cache(KEPT)
+def _compile(shape: Shape, vocabulary: Vocabulary, prefix: str) -> Constraint:
+    texts = _texts(shape)
+    if texts is not None:
+        return TrieConstraint([prefix + text for text in texts], vocabulary)
+    regular = bare(shape)
+    if regular is not None:
+        whole = then(literal(prefix), regular)
+        if table_cost(whole, LARGEST_TABLE) is not None:
+            return OutlinesConstraint(whole, vocabulary)
+    return compile_grammar(to_grammar(shape, prefix), vocabulary)
+
+
+def _texts(shape: Shape) -> list[str] | None:
+    """All texts of a shape, where it lists them."""
+    match shape:
+        case Constant(value=value):
+            return [constant_text(value)]
+        case Bool():
+            return ["true", "false"]
+        case Null():
+            return ["none"]
+        case Union(options=options):
+            texts = [_texts(option) for option in options]
+            return None if None in texts else [text for option in texts for text in option or ()]
+    return None

@@ -1,0 +1,96 @@
+"""Constraints served by llguidance: patterns, JSON and context-free grammars.
+
+It compiles in milliseconds, and a mask over 49,152 tokens took 4 µs, a copy of the state under 1 µs: forks are copies.
+(Its lexer follows derivatives of regular expressions, its parser is Earley's.)
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from llguidance import LLMatcher, LLParserLimits
+
+from promptlang.grammar.constraint import ConstraintError, Mask
+from promptlang.grammar.vocabulary import Vocabulary
+
+LIMITS = LLParserLimits(
+    initial_lexer_fuel=2_000_000, max_lexer_states=50_000, max_grammar_size=200_000, verbose_errors=False
+)
+"""Enough for every sensible schema, and under 2 s and 200 MiB."""
+
+
+def check_grammar(grammar: str) -> None:
+    """Whether a grammar can be compiled, told without a tokenizer.
+
+    Raises:
+        ConstraintError: it can't.
+    """
+    message = LLMatcher.validate_grammar(grammar, limits=LIMITS)
+    if message:
+        raise ConstraintError(_first_line(message))
+
+
+@dataclass(frozen=True)
+class LlguidanceConstraint:
+    """A compiled grammar."""
+
+    matcher: LLMatcher
+    vocabulary: Vocabulary
+    engine: str = "llguidance"
+
+    def start(self) -> "LlguidanceState":
+        return LlguidanceState(self.matcher.deep_copy(), self.vocabulary)
+
+
+def compile_grammar(grammar: str, vocabulary: Vocabulary) -> LlguidanceConstraint:
+    """Compile llguidance's own notation (see `LLMatcher.grammar_from_*`).
+
+    Raises:
+        ConstraintError: the grammar is wrong, or too large.
+    """
+    matcher = LLMatcher(vocabulary.llguidance, grammar, limits=LIMITS, log_level=0)
+    if matcher.is_error():
+        raise ConstraintError(_first_line(matcher.get_error()))
+    return LlguidanceConstraint(matcher, vocabulary)
+
+
+def _first_line(message: str) -> str:
+    return message.strip().partition("\n")[0]
+
+
+class LlguidanceState:
+    """A running parse."""
+
+    def __init__(self, matcher: LLMatcher, vocabulary: Vocabulary) -> None:
+        self._matcher = matcher
+        self._vocabulary = vocabulary
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Whose tokens."""
+        return self._vocabulary
+
+    def mask(self) -> Mask:
+        mask = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.int32)[: self._vocabulary.mask_words].copy()
+        for token in self._vocabulary.eos_ids:
+            mask[token >> 5] &= ~np.int32(1 << (token & 31))
+        return mask
+
+    def forced(self) -> list[int]:
+        return [] if self.is_done() else list(self._matcher.compute_ff_tokens())
+
+    def can_end(self) -> bool:
+        return bool(self._matcher.is_accepting())
+
+    def is_done(self) -> bool:
+        return bool(self._matcher.is_stopped())
+
+    def advance(self, token: int) -> None:
+        if token in self._vocabulary.special_ids or self._matcher.try_consume_tokens([token]) != 1:
+            raise ValueError(f"token {token} is not allowed here")
+
+    def rollback(self, count: int) -> None:
+        if not self._matcher.rollback(count):
+            raise ValueError(f"{count} tokens can't be taken back: {self._matcher.get_error()}")
+
+    def fork(self) -> "LlguidanceState":
+        return LlguidanceState(self._matcher.deep_copy(), self._vocabulary)

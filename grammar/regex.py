@@ -1,0 +1,192 @@
+"""Regular expressions as trees of sets of characters, and their text.
+
+Everything regular is built from these four nodes, so that each engine, and Python's `re` which reads values back, sees
+explicit sets of characters and nothing that they could take differently.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+LAST = 0xFFFFF
+"""The last character of any set. The last plane, all of it for private use, stays out, so that an engine has a mark."""
+
+SURROGATES = (0xD800, 0xDFFF)
+MANY = 1_000_000
+"""Stands for "too many to count"."""
+
+Range: TypeAlias = tuple[int, int]
+"""Code points, both ends included."""
+
+
+@dataclass(frozen=True)
+class Characters:
+    """One character of a set. `ranges` are sorted and disjoint, hold no surrogates, and end at `LAST`."""
+
+    ranges: tuple[Range, ...]
+
+    @classmethod
+    def of(cls, ranges: Iterable[Range]) -> "Characters":
+        """The union of some ranges, in any order."""
+        return cls(tuple(_without(_merged(sorted(ranges)), [SURROGATES, (LAST + 1, sys.maxunicode)])))
+
+    def minus(self, other: "Characters") -> "Characters":
+        """The characters of this set that the other lacks."""
+        return Characters(tuple(_without(self.ranges, other.ranges)))
+
+    def negated(self) -> "Characters":
+        """All other characters."""
+        return ANY_CHARACTER.minus(self)
+
+    def __contains__(self, character: int) -> bool:
+        return any(low <= character <= high for low, high in self.ranges)
+
+
+@dataclass(frozen=True)
+class Concatenation:
+    """One after the other; empty for the empty text."""
+
+    parts: "tuple[Regex, ...]"
+
+
+@dataclass(frozen=True)
+class Alternation:
+    """One of several; none of them matches nothing at all."""
+
+    options: "tuple[Regex, ...]"
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """`low` to `high` times; no upper end where `high` is None."""
+
+    item: "Regex"
+    low: int
+    high: int | None
+
+
+Regex: TypeAlias = Characters | Concatenation | Alternation | Repetition
+
+
+def _merged(ranges: Iterable[Range]) -> list[Range]:
+    merged: list[Range] = []
+    for low, high in ranges:
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+        else:
+            merged.append((low, high))
+    return merged
+
+
+def _without(ranges: Iterable[Range], holes: Iterable[Range]) -> Iterator[Range]:
+    holes = sorted(holes)
+    for low, high in ranges:
+        for first, last in holes:
+            if last < low or first > high:
+                continue
+            if first > low:
+                yield low, first - 1
+            low = last + 1
+        if low <= high:
+            yield low, high
+
+
+ANY_CHARACTER = Characters.of([(0, LAST)])
+DIGIT = Characters.of([(ord("0"), ord("9"))])
+EMPTY = Concatenation(())
+
+
+def literal(text: str) -> Regex:
+    """Exactly this text."""
+    return then(*(Characters.of([(ord(character),) * 2]) for character in text))
+
+
+def digits(low: str, high: str) -> Characters:
+    """One digit from `low` to `high`."""
+    return Characters.of([(ord(low), ord(high))])
+
+
+def then(*parts: Regex) -> Regex:
+    """One after the other."""
+    return parts[0] if len(parts) == 1 else Concatenation(parts)
+
+
+def either(*options: Regex) -> Regex:
+    """One of several."""
+    return options[0] if len(options) == 1 else Alternation(options)
+
+
+def repeated(item: Regex, low: int, high: int | None) -> Regex:
+    """`low` to `high` times; without end where `high` is None."""
+    return EMPTY if high == 0 else item if low == high == 1 else Repetition(item, low, high)
+
+
+def optional(item: Regex) -> Regex:
+    """It or nothing."""
+    return Repetition(item, 0, 1)
+
+
+def to_text(regex: Regex) -> str:
+    """The expression in the syntax that llguidance, outlines-core and Python's `re` share."""
+    match regex:
+        case Characters(ranges=ranges):
+            return _set_text(ranges)
+        case Concatenation(parts=parts):
+            return "".join(_grouped(part) if isinstance(part, Alternation) else to_text(part) for part in parts)
+        case Alternation(options=options):
+            return "|".join(to_text(option) for option in options)
+        case Repetition(item=item, low=low, high=high):
+            item_text = to_text(item) if isinstance(item, Characters) else _grouped(item)
+            return item_text + _count_text(low, high)
+
+
+def _grouped(regex: Regex) -> str:
+    return f"(?:{to_text(regex)})"
+
+
+def _count_text(low: int, high: int | None) -> str:
+    short = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((low, high))
+    return short or (f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}")
+
+
+def _set_text(ranges: tuple[Range, ...]) -> str:
+    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+        return _character_text(ranges[0][0])
+    return "[" + "".join(_range_text(low, high) for low, high in ranges) + "]"
+
+
+def _range_text(low: int, high: int) -> str:
+    return _character_text(low) if low == high else f"{_character_text(low)}-{_character_text(high)}"
+
+
+def _character_text(code: int) -> str:
+    character = chr(code)
+    return character if character.isascii() and character.isalnum() else f"\\U{code:08X}"
+
+
+def size(regex: Regex) -> int:
+    """Sets of characters in the expression with its counted repetitions written out, at most `MANY`.
+
+    A bound on what it costs to compile.
+    """
+    match regex:
+        case Characters():
+            return 1
+        case Concatenation(parts=parts) | Alternation(options=parts):
+            return min(MANY, sum(size(part) for part in parts))
+        case Repetition(item=item, low=low, high=high):
+            return min(MANY, size(item) * max(1, low + 1 if high is None else high))
+
+
+def matches_nothing(regex: Regex) -> bool:
+    """Whether no text at all matches."""
+    match regex:
+        case Characters(ranges=ranges):
+            return not ranges
+        case Concatenation(parts=parts):
+            return any(matches_nothing(part) for part in parts)
+        case Alternation(options=options):
+            return all(matches_nothing(option) for option in options)
+        case Repetition(item=item, low=low):
+            return low > 0 and matches_nothing(item)
