@@ -111,7 +111,7 @@ class UseNode(Node):
     callee: str
     parameters: tuple[Parameter, ...]
     arguments: dict[str, Expression]
-    constants: Mapping[str, Value]
+    constants: dict[str, Value]
     body: Region
 
 
@@ -227,7 +227,7 @@ class Graph:
     shapes: Mapping[str, Shape]
     returns: Shape | None
     body: Region
-    constants: Mapping[str, Value]
+    constants: dict[str, Value]
 
 
 def walk(region: Region) -> Iterator[Node]:

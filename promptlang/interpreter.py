@@ -95,7 +95,11 @@ class Observer(Protocol):
 
     def answer(self, path: tuple[str, ...], text: str) -> None: ...
 
-    def pruned(self, path: tuple[str, ...]) -> None: ...
+    def ended(self, path: tuple[str, ...]) -> None:
+        """A branch, or a program that was called, has come to its end."""
+
+    def pruned(self, path: tuple[str, ...]) -> None:
+        """A branch is not kept, or was cancelled."""
 
     def log(self, path: tuple[str, ...], text: str) -> None: ...
 
@@ -110,6 +114,9 @@ class SilentObserver:
         pass
 
     def answer(self, path: tuple[str, ...], text: str) -> None:
+        pass
+
+    def ended(self, path: tuple[str, ...]) -> None:
         pass
 
     def pruned(self, path: tuple[str, ...]) -> None:
@@ -147,7 +154,7 @@ class Frame:
     graph: Graph
     prompt: Prompt
     scope: dict[str, Any]
-    constants: Mapping[str, Value]
+    constants: dict[str, Value]
     path: tuple[str, ...] = ()
     key: tuple[int | str, ...] = ()
     branch: Branch | None = None
@@ -237,7 +244,12 @@ class Interpreter:
     # Programs ----------------------------------------------------------------------------------------
 
     def start(
-        self, name: str, arguments: Mapping[str, Value], row: int = 0, observer: Observer | None = None
+        self,
+        name: str,
+        arguments: Mapping[str, Value],
+        row: int = 0,
+        observer: Observer | None = None,
+        usage: Usage | None = None,
     ) -> Task[Outcome]:
         """Begin a run; it moves when `wait` steps the engine.
 
@@ -246,8 +258,9 @@ class Interpreter:
             arguments: by parameter name, already validated (`bind_arguments`).
             row: the row of data, for random numbers.
             observer: sees the run.
+            usage: takes its numbers; they are there when the run fails, too.
         """
-        run = Run(self._seed, row, observer=observer or SilentObserver())
+        run = Run(self._seed, row, usage or Usage(), observer or SilentObserver())
         return self._loop.spawn(self._outcome(self._graphs[name], dict(arguments), run))
 
     def wait(self, task: Task[T]) -> T:
@@ -638,6 +651,7 @@ class Interpreter:
             raise
         finally:
             _cancel(frame.pending)
+        frame.run.observer.ended(frame.path)
         fields = {name: frame.scope[name] for name in frame.scope if name in frame.own}
         return BranchValue(frame.branch.index, fields, frame.said, frame.logprob, frame.prompt, frame.scope)
 

@@ -72,7 +72,7 @@ class _Lowering:
             shapes=program.shapes,
             returns=program.returns,
             body=self._region(program.declaration.body),
-            constants=program.constants,
+            constants=dict(program.constants),
         )
 
     def _region(self, block: Iterable[ast.Statement]) -> Region:
@@ -174,7 +174,7 @@ class _Lowering:
             callee=fragment.name,
             parameters=fragment.parameters,
             arguments=_bind(fragment.parameters, statement.arguments),
-            constants=fragment.constants,
+            constants=dict(fragment.constants),
             body=self._region(fragment.body),
             reads=names_in(statement.arguments),
             **place,

@@ -7,6 +7,7 @@ from time import perf_counter
 import numpy as np
 import torch
 
+from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.answer_vocabulary import AnswerVocabulary
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.chat_template import ChatTemplate
@@ -61,6 +62,13 @@ class Engine:
         self.tokenizer = loaded.tokenizer
         self.template = ChatTemplate(loaded.tokenizer)
         self.vocabulary = AnswerVocabulary(loaded.tokenizer)
+        self.legal = Vocabulary(
+            loaded.tokenizer.token_bytes,
+            loaded.tokenizer.special_ids,
+            loaded.tokenizer.eos_ids,
+            loaded.tokenizer.encode,
+            loaded.tokenizer.fingerprint,
+        )
         size = self._pool_size(options)
         self.pool = KvPool(self.model.shape, size, self.model.dtype, self.model.device)
         self.tree = RadixTree(SlotAllocator(size), make_policy(options.policy))

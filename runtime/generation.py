@@ -1,6 +1,6 @@
 """An answer being written: prompt first, then token by token until something ends it."""
 
-from promptlang.grammar.compiler import shortest_end
+from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.constraint import Mask
 from promptlang.runtime.answer_vocabulary import AnswerVocabulary
 from promptlang.runtime.batch import Lane
