@@ -4,7 +4,7 @@ A `Run` is one program run (one row of data); a `Frame` is one prompt of it with
 branch's, or that of a program it calls.
 """
 
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -164,6 +164,7 @@ class Frame:
     said: str = ""
     logprob: float = 0.0
     calls: int = 0
+    called: Counter[str] = field(default_factory=Counter)
 
     def say(self, text: str) -> None:
         self.said += text
@@ -176,6 +177,12 @@ class Frame:
         """Names the next thing this frame does, for random numbers: the same in every run, whatever else goes on."""
         self.calls += 1
         return (*self.key, self.calls)
+
+    def call_label(self, callee: str) -> str:
+        """What a call of a program adds to the path: `route()`, `route()[1]` for the second one."""
+        self.called[callee] += 1
+        earlier = self.called[callee] - 1
+        return f"{callee}()[{earlier}]" if earlier else f"{callee}()"
 
     def bind(self, name: str | None, value: Any) -> None:
         if name is not None:
@@ -481,12 +488,13 @@ class Interpreter:
             raise RunError(f"calls nest deeper than {DEEPEST_CALL}", node.span, frame.path)
         graph = self._graphs[node.callee]
         given = {name: frame.value(value) for name, value in node.arguments.items()}
-        path = (*frame.path, f"{node.callee}()")
+        path = (*frame.path, frame.call_label(node.callee))
         arguments = self._bound(graph, given, node.span, path)
         callee = Frame(
             frame.run, graph, self._new_prompt(frame.run), arguments, graph.constants, path, frame.next_key()
         )
         task = self._loop.spawn(self._program(callee))
+        task.when_done(lambda: frame.run.observer.ended(path))
         frame.pending.append(task)
         frame.bind(node.target, task)
 
@@ -639,8 +647,7 @@ class Interpreter:
         """A branch's value; None when it was pruned."""
         assert frame.branch is not None
         try:
-            await self._region(body, frame)
-            await self._join(frame)
+            await self._branch_body(body, frame)
         except Pruned:
             frame.run.observer.pruned(frame.path)
             frame.prompt.release()
@@ -649,11 +656,16 @@ class Interpreter:
             frame.run.observer.pruned(frame.path)
             frame.prompt.release()
             raise
-        finally:
-            _cancel(frame.pending)
         frame.run.observer.ended(frame.path)
         fields = {name: frame.scope[name] for name in frame.scope if name in frame.own}
         return BranchValue(frame.branch.index, fields, frame.said, frame.logprob, frame.prompt, frame.scope)
+
+    async def _branch_body(self, body: Region, frame: Frame) -> None:
+        try:
+            await self._region(body, frame)
+            await self._join(frame)
+        finally:
+            _cancel(frame.pending)
 
     def _bind_branches(self, node: ForkNode, values: list[BranchValue | None], frame: Frame) -> None:
         if node.kind == "arms":

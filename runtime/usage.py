@@ -19,6 +19,12 @@ class PromptTrie:
         for token in tokens:
             node = self._edges.setdefault((node, token), len(self._edges) + 1)
 
+    def merge(self, other: "PromptTrie") -> None:
+        """Count another trie's prompts too."""
+        nodes = {0: 0}
+        for (node, token), child in other._edges.items():
+            nodes[child] = self._edges.setdefault((nodes[node], token), len(self._edges) + 1)
+
 
 @dataclass
 class Usage:
@@ -67,6 +73,12 @@ class Usage:
         self.calls += 1
         self.requested_tokens += len(prompt)
         self.prompts.add(prompt)
+
+    def add_tokens(self, run: "Usage") -> None:
+        """Count a run's calls and tokens too. Its passes and times are left out: runs share them."""
+        for name in ("requested_tokens", "computed_tokens", "generated_tokens", "forced_tokens", "calls", "preemptions"):
+            setattr(self, name, getattr(self, name) + getattr(run, name))
+        self.prompts.merge(run.prompts)
 
     def as_dict(self) -> dict[str, int | float]:
         """The figures by the names reports use, in a fixed order."""
