@@ -1,0 +1,81 @@
+"""What a run reports: the JSON object, and the line of numbers."""
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from promptlang.conversion import to_json
+from promptlang.runtime.usage import Usage
+from promptlang.source import Span
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What went wrong, where; lines and columns count from 1.
+
+    Attributes:
+        path: the branch it happened in, outermost first.
+    """
+
+    message: str
+    file: str
+    line: int
+    column: int
+    path: tuple[str, ...] = ()
+
+    @classmethod
+    def at(cls, span: Span, message: str, path: tuple[str, ...]) -> "Fault":
+        return cls(message, span.source.name, *span.position, path)
+
+    def __str__(self) -> str:
+        branch = f" in {'.'.join(self.path)}" if self.path else ""
+        return f"{self.file}:{self.line}:{self.column}: error{branch}: {self.message}"
+
+
+def as_error(fault: Fault) -> dict[str, Any]:
+    """A fault's JSON form."""
+    return {"error": asdict(fault)}
+
+
+def line_of(data: Any) -> str:
+    """JSON data on one line."""
+    return json.dumps(_finite(data), ensure_ascii=False, allow_nan=False)
+
+
+def pretty(value: Any) -> str:
+    """A program's result as JSON for people."""
+    return json.dumps(_finite(to_json(value)), ensure_ascii=False, allow_nan=False, indent=2)
+
+
+def _finite(data: Any) -> Any:
+    """JSON has no infinities: the log-probability of the impossible becomes null."""
+    if isinstance(data, float) and not math.isfinite(data):
+        return None
+    if isinstance(data, list):
+        return [_finite(item) for item in data]
+    if isinstance(data, dict):
+        return {key: _finite(item) for key, item in data.items()}
+    return data
+
+
+def numbers(usage: Usage, seconds: float) -> str:
+    """The line that ends a run.
+
+    Args:
+        usage: its counters.
+        seconds: from the start of the command, loading included.
+    """
+    asked = usage.requested_tokens
+    cached = usage.cached_tokens / asked if asked else 0.0
+    forced = f" and {usage.forced_tokens} forced" if usage.forced_tokens else ""
+    return " · ".join(
+        [
+            f"{asked} prompt tokens asked for",
+            f"{usage.computed_tokens} computed ({usage.optimal_tokens} at the least)",
+            f"{cached:.0%} from the cache".replace("%", " %"),
+            f"{usage.generated_tokens} generated{forced}",
+            f"{usage.forwards} passes",
+            f"{seconds:.1f} s (load {usage.load_seconds:.1f})",
+        ]
+    )

@@ -1,0 +1,136 @@
+"""`promptlang run`: everything that must be right before a model is loaded."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from rich.console import Console
+
+from promptlang.checker import Checked
+from promptlang.cli.arguments import common_arguments, signature
+from promptlang.cli.check import checked, show
+from promptlang.cli.errors import CommandError, ExitCode
+from promptlang.cli.rows import read_rows, rows_in
+from promptlang.conversion import ArgumentsError, bind_arguments
+from promptlang.graph import Graph
+from promptlang.lower import lower
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the command line asks for; names as there."""
+
+    file: str
+    program: str | None
+    arg: list[str]
+    args: str | None
+    data: str | None
+    out: str | None
+    resume: bool
+    model: str
+    seed: int
+    json: bool
+    stream: bool | None
+    no_cache: bool
+    kv_budget: int | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A program that is ready to run.
+
+    Attributes:
+        graphs: of all programs of its file and its imports.
+        name: which of them.
+        started: when the command began, on the clock of `perf_counter`.
+        console: for people; on stderr.
+    """
+
+    options: RunOptions
+    graphs: dict[str, Graph]
+    name: str
+    started: float
+    console: Console
+
+    @property
+    def graph(self) -> Graph:
+        return self.graphs[self.name]
+
+    @contextmanager
+    def loading(self) -> Iterator[Callable[[str], None]]:
+        """Say on a terminal that the model is being loaded; gives a function that says what exactly."""
+        if not self.console.is_terminal:
+            yield lambda message: None
+            return
+        with self.console.status(f"loading {self.options.model}") as status:
+            yield lambda message: status.update(message)
+
+
+def run(options: RunOptions) -> ExitCode:
+    """Check a program, bind its arguments, then run it."""
+    started = perf_counter()
+    _refuse_contradictions(options)
+    program = checked(options.file)
+    if not program.ok:
+        show(program.diagnostics)
+        return ExitCode.WRONG
+    job = Job(options, lower(program), _chosen(program, options), started, Console(stderr=True, highlight=False))
+    common = common_arguments(job.graph, options.arg, options.args)
+    return _run_once(job, common) if options.data is None else _run_rows(job, options.data, common)
+
+
+def _refuse_contradictions(options: RunOptions) -> None:
+    if options.out is not None and options.data is None:
+        raise CommandError("--out holds the rows of --data; give --data too, or send stdout to a file")
+    if options.resume and options.out is None:
+        raise CommandError("--resume goes on with an --out file; give --out too")
+    if options.stream and options.data is not None:
+        raise CommandError("--stream shows one conversation; leave it out with --data")
+    if options.out is not None and options.data not in (None, "-") and _same_file(options.out, options.data):
+        raise CommandError("--out would overwrite the file of --data; name another")
+
+
+def _same_file(one: str, other: str | None) -> bool:
+    return other is not None and Path(one).resolve() == Path(other).resolve()
+
+
+def _chosen(program: Checked, options: RunOptions) -> str:
+    """The name of the program to run."""
+    listed = ", ".join(program.main)
+    if options.program is not None:
+        if options.program not in program.main:
+            raise CommandError(f"{options.file} has no program {options.program!r}; it has {listed or 'none'}")
+        return options.program
+    if len(program.main) == 1:
+        return program.main[0]
+    if "main" in program.main:
+        return "main"
+    if not program.main:
+        raise CommandError(f"{options.file} has no program; write `program main():` and a block")
+    raise CommandError(f"{options.file} has several programs; choose with --program: {listed}")
+
+
+def _run_once(job: Job, given: dict[str, Any]) -> ExitCode:
+    try:
+        arguments = bind_arguments(job.graph, given)
+    except ArgumentsError as error:
+        raise CommandError(f"{error}; {signature(job.graph)}; give --arg NAME=VALUE") from error
+    with job.loading() as tell:
+        from promptlang.cli.execution import Session
+
+        session = Session.open(job, tell)
+    return session.run_once(arguments)
+
+
+def _run_rows(job: Job, source: str, common: dict[str, Any]) -> ExitCode:
+    rows = read_rows(source, job.graph, common)
+    out = Path(job.options.out) if job.options.out is not None else None
+    done = rows_in(out) if out is not None and job.options.resume else set()
+    with job.loading() as tell:
+        from promptlang.cli.execution import Session
+
+        session = Session.open(job, tell)
+    return session.run_rows([row for row in rows if row.number not in done], out)

@@ -1,0 +1,155 @@
+"""The conversation on a terminal, as it grows.
+
+The program's own prompt is written as it comes. A branch, or a program that is called, runs beside others: it is
+written in one piece when it ends, in the block of whoever started it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.text import Text
+
+Path = tuple[str, ...]
+
+ROLE = "bold magenta"
+PROGRAM = "default"
+ANSWER = "bold green"
+FRAME = "cyan"
+PRUNED = "dim"
+NARROWEST = 20
+
+
+@dataclass
+class _Block:
+    """What one branch has said: text, and the blocks of its own branches, in order."""
+
+    label: str
+    items: "list[Text | _Block]" = field(default_factory=list)
+    pruned: bool = False
+
+    def add(self, text: Text) -> None:
+        if self.items and isinstance(self.items[-1], Text):
+            self.items[-1].append_text(text)
+        else:
+            self.items.append(text)
+
+
+class LogView:
+    """Writes what programs log, and nothing else.
+
+    Args:
+        console: where to.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def turn(self, path: Path, role: str) -> None:
+        pass
+
+    def text(self, path: Path, text: str) -> None:
+        pass
+
+    def answer(self, path: Path, text: str) -> None:
+        pass
+
+    def ended(self, path: Path) -> None:
+        pass
+
+    def pruned(self, path: Path) -> None:
+        pass
+
+    def log(self, path: Path, text: str) -> None:
+        where = f"{'.'.join(path)}: " if path else ""
+        self._console.print(Text(f"log: {where}{_visible(text)}"), soft_wrap=True)
+
+
+class ConversationView:
+    """Writes turns, text and answers.
+
+    Args:
+        console: where to.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._blocks: dict[Path, _Block] = {}
+        self._last = "\n"
+
+    def turn(self, path: Path, role: str) -> None:
+        gap = "" if self._is_fresh(path) else "\n"
+        self._say(path, f"{gap}{role}\n", ROLE)
+
+    def text(self, path: Path, text: str) -> None:
+        self._say(path, _visible(text), PROGRAM)
+
+    def answer(self, path: Path, text: str) -> None:
+        self._say(path, _visible(text), ANSWER)
+
+    def log(self, path: Path, text: str) -> None:
+        gap = "" if self._is_fresh(path) else "\n"
+        self._say(path, f"{gap}log: {_visible(text)}\n", FRAME)
+
+    def ended(self, path: Path) -> None:
+        self._close(path, pruned=False)
+
+    def pruned(self, path: Path) -> None:
+        self._close(path, pruned=True)
+
+    def finish(self) -> None:
+        """End the line that was begun."""
+        if not self._is_fresh(()):
+            self._say((), "\n", PROGRAM)
+
+    def _is_fresh(self, path: Path) -> bool:
+        """Whether a line begins here."""
+        if not path:
+            return self._last == "\n"
+        items = self._block(path).items
+        return not items or isinstance(items[-1], _Block) or items[-1].plain.endswith("\n")
+
+    def _say(self, path: Path, text: str, style: str) -> None:
+        if not text:
+            return
+        if path:
+            self._block(path).add(Text(text, style))
+            return
+        self._console.print(Text(text, style), end="", soft_wrap=True)
+        self._last = text[-1]
+
+    def _block(self, path: Path) -> _Block:
+        return self._blocks.setdefault(path, _Block(path[-1]))
+
+    def _close(self, path: Path, *, pruned: bool) -> None:
+        block = self._block(path)
+        del self._blocks[path]
+        block.pruned = pruned
+        if len(path) > 1:
+            self._block(path[:-1]).items.append(block)
+            return
+        self.finish()
+        for line in _lines(block, self._console):
+            self._console.print(line, soft_wrap=True)
+
+
+def _lines(block: _Block, console: Console, depth: int = 1, dim: bool = False) -> Iterator[Text]:
+    """A block with a bar at its left, wrapped to the terminal."""
+    dim = dim or block.pruned
+    bar = Text("│ " * depth, FRAME)
+    width = max(NARROWEST, console.width - bar.cell_len)
+    yield Text("│ " * (depth - 1), FRAME) + Text(f"┌ {block.label}{' (pruned)' if block.pruned else ''}", FRAME)
+    for item in block.items:
+        if isinstance(item, _Block):
+            yield from _lines(item, console, depth + 1, dim)
+        else:
+            for line in item.wrap(console, width):
+                line.rstrip()
+                if dim:
+                    line.stylize(PRUNED)
+                yield bar + line
+
+
+def _visible(text: str) -> str:
+    """Text that can't move the cursor or change colours."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
