@@ -11,7 +11,7 @@ from promptlang.grammar.automaton import table_cost
 from promptlang.grammar.constraint import Constraint
 from promptlang.grammar.ending import shortest_end as shortest_end
 from promptlang.grammar.lark import to_grammar
-from promptlang.grammar.llguidance_backend import check_grammar, compile_grammar
+from promptlang.grammar.llguidance_backend import compile_grammar
 from promptlang.grammar.outlines_backend import OutlinesConstraint
 from promptlang.grammar.regex import literal, then
 from promptlang.grammar.scalars import bare, constant_text
@@ -24,16 +24,6 @@ LARGEST_TABLE = 64
 
 KEPT = 1024
 """Compiled constraints kept in memory."""
-
-
-def check_shape(shape: Shape) -> None:
-    """Whether a shape can be a constraint, told without a tokenizer.
-
-    Raises:
-        ConstraintError: it can't.
-    """
-    if _texts(shape) is None:
-        check_grammar(to_grammar(shape, ""))
 
 
 def compile_constraint(shape: Shape, vocabulary: Vocabulary, *, prefix: str = "") -> Constraint:

@@ -3,15 +3,15 @@
 A `Constraint` is compiled once for one tokenizer and shared; `start()` gives a `State`, one a running answer.
 """
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:  # a program is checked without loading numpy
+    import numpy as np
+    import numpy.typing as npt
 
-if TYPE_CHECKING:
     from promptlang.grammar.vocabulary import Vocabulary
 
-Mask = npt.NDArray[np.int32]
+Mask: TypeAlias = "npt.NDArray[np.int32]"
 """Packed allowed-token bits, int32 [ceil(vocabulary / 32)]; token t is bit t % 32 of word t // 32."""
 
 

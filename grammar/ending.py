@@ -8,7 +8,6 @@ from typing import TypeAlias
 import numpy as np
 
 from promptlang.grammar.constraint import State
-from promptlang.grammar.vocabulary import Vocabulary
 
 Tokens: TypeAlias = tuple[int, ...]
 

@@ -10,23 +10,10 @@ import numpy as np
 from llguidance import LLMatcher, LLParserLimits
 
 from promptlang.grammar.constraint import ConstraintError, Mask
+from promptlang.grammar.limits import PARSER_LIMITS
 from promptlang.grammar.vocabulary import Vocabulary
 
-LIMITS = LLParserLimits(
-    initial_lexer_fuel=2_000_000, max_lexer_states=50_000, max_grammar_size=200_000, verbose_errors=False
-)
-"""Enough for every sensible schema, and under 2 s and 200 MiB."""
-
-
-def check_grammar(grammar: str) -> None:
-    """Whether a grammar can be compiled, told without a tokenizer.
-
-    Raises:
-        ConstraintError: it can't.
-    """
-    message = LLMatcher.validate_grammar(grammar, limits=LIMITS)
-    if message:
-        raise ConstraintError(_first_line(message))
+LIMITS = LLParserLimits(**PARSER_LIMITS, verbose_errors=False)
 
 
 @dataclass(frozen=True)
@@ -71,6 +58,8 @@ class LlguidanceState:
 
     def mask(self) -> Mask:
         mask = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.int32)[: self._vocabulary.mask_words].copy()
+        if self._matcher.is_error():
+            raise ConstraintError(_first_line(self._matcher.get_error()))
         for token in self._vocabulary.eos_ids:
             mask[token >> 5] &= ~np.int32(1 << (token & 31))
         return mask

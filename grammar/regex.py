@@ -190,3 +190,14 @@ def matches_nothing(regex: Regex) -> bool:
             return all(matches_nothing(option) for option in options)
         case Repetition(item=item, low=low):
             return low > 0 and matches_nothing(item)
+
+
+def nested_count(regex: Regex) -> int:
+    """The largest product of the counts of repetitions that stand inside one another."""
+    match regex:
+        case Characters():
+            return 1
+        case Concatenation(parts=parts) | Alternation(options=parts):
+            return max(map(nested_count, parts), default=1)
+        case Repetition(item=item, low=low, high=high):
+            return nested_count(item) * max(1, low if high is None else high)

@@ -22,7 +22,7 @@ from promptlang.grammar.regex import (
     either,
     literal,
     matches_nothing,
-    size,
+    nested_count,
     then,
 )
 
@@ -32,8 +32,9 @@ MOST_CHARACTERS = 10_000
 DEEPEST = 50
 """Groups inside groups."""
 
-LARGEST = 20_000
-"""`size` of a pattern: more takes over 2 s or 200 MiB to compile."""
+LARGEST_NESTED = 2_000
+"""`nested_count` of counted repetitions inside one another: llguidance counts each in a state of its own, and gave up on
+ambiguous ones (`(a{1,100}){1,100}`) after a few tokens. One that stands alone may count to anything."""
 
 WORD = Characters.of([(ord("0"), ord("9")), (ord("A"), ord("Z")), (ord("a"), ord("z")), (ord("_"), ord("_"))])
 SPACE = Characters.of([(9, 13), (32, 32)])
@@ -119,8 +120,6 @@ class _Parser:
             raise self._unexpected()
         if all(matches_nothing(option.regex) for option in options):
             raise ConstraintError(f"no text matches the pattern /{self.pattern}/")
-        if sum(size(option.regex) for option in options) > LARGEST:
-            raise self._error("its repetitions make it too large")
         return options
 
     def _option(self) -> _Option:
@@ -162,8 +161,9 @@ class _Parser:
         if self._peek() and self._peek() in "*+?":
             raise self._error("a repetition of a repetition needs a group")
         repeated = Repetition(item, low, high)
-        if size(repeated) > LARGEST:
-            raise self._error(f"the repetition {self.pattern[start : self.at]} makes it too large")
+        if nested_count(item) > 1 and nested_count(repeated) > LARGEST_NESTED:
+            count = self.pattern[start : self.at]
+            raise self._error(f"{count} around another counted repetition makes it too large; use + or * for one")
         return repeated
 
     def _bounds(self) -> tuple[int, int | None] | None:

@@ -1,0 +1,39 @@
+"""Whether a shape can be a constraint, told without a tokenizer and without loading an engine where none is needed."""
+
+from promptlang.grammar.constraint import ConstraintError
+from promptlang.grammar.lark import to_grammar
+from promptlang.grammar.limits import PARSER_LIMITS
+from promptlang.grammar.shapes import ContextFree, Dict, List, Record, Schema, Shape, Union
+
+
+def check_shape(shape: Shape) -> None:
+    """Check that `compile_constraint` can serve a shape.
+
+    Raises:
+        ConstraintError: it can't; `str()` says why.
+    """
+    grammar = to_grammar(shape, "")
+    if _is_written_elsewhere(shape):
+        _check_grammar(grammar)
+
+
+def _is_written_elsewhere(shape: Shape) -> bool:
+    """Whether a schema or a grammar is part of the shape: what we write ourselves is right."""
+    match shape:
+        case Schema() | ContextFree():
+            return True
+        case Union(options=options):
+            return any(map(_is_written_elsewhere, options))
+        case List(item=item) | Dict(value=item):
+            return _is_written_elsewhere(item)
+        case Record(fields=fields):
+            return any(_is_written_elsewhere(field.shape) for field in fields)
+    return False
+
+
+def _check_grammar(grammar: str) -> None:
+    from llguidance import LLMatcher, LLParserLimits  # takes 80 ms to import, which most programs needn't wait for
+
+    message = LLMatcher.validate_grammar(grammar, limits=LLParserLimits(**PARSER_LIMITS, verbose_errors=False))
+    if message:
+        raise ConstraintError(message.strip().partition("\n")[0])

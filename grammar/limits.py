@@ -1,0 +1,7 @@
+"""How much work a constraint may make."""
+
+PARSER_LIMITS = {"initial_lexer_fuel": 2_000_000, "max_lexer_states": 50_000, "max_grammar_size": 200_000}
+"""llguidance's limits: enough for every sensible schema, and under 2 s and 200 MiB."""
+
+MOST_SPECIFICATION = 1_000_000
+"""Characters of a schema or a grammar."""
