@@ -1,6 +1,7 @@
 """The tokens of a tokenizer, as constraints need them."""
 
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -73,6 +74,30 @@ class Vocabulary:
     def longest(self) -> int:
         """Bytes of the longest legal token."""
         return max(map(len, self.by_bytes), default=0)
+
+    @cached_property
+    def text_mask(self) -> Mask:
+        """Every legal token."""
+        return self.mask([token for tokens in self.by_bytes.values() for token in tokens])
+
+    @cached_property
+    def _sorted_bytes(self) -> list[bytes]:
+        return sorted(self.by_bytes)
+
+    def extending(self, head: bytes) -> Mask:
+        """The legal tokens whose bytes begin with `head`, itself included."""
+        return self.mask([token for text in self._with_head(head) for token in self.by_bytes[text]])
+
+    def has_longer(self, head: bytes) -> bool:
+        """Whether a legal token's bytes begin with `head` and go on."""
+        return any(text != head for text in self._with_head(head))
+
+    def _with_head(self, head: bytes) -> Iterator[bytes]:
+        ordered = self._sorted_bytes
+        for at in range(bisect_left(ordered, head), len(ordered)):
+            if not ordered[at].startswith(head):
+                return
+            yield ordered[at]
 
     def mask(self, tokens: Sequence[int]) -> Mask:
         """Packed bits of some tokens."""

@@ -373,7 +373,7 @@ class Interpreter:
         if shape is None or shape == Str():
             return None
         started = perf_counter()
-        constraint = compile_constraint(shape, self._engine.legal, prefix=withdrawn.decode())
+        constraint = compile_constraint(shape, self._engine.vocabulary, prefix=withdrawn.decode())
         usage.compile_seconds += perf_counter() - started
         return constraint
 

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from promptlang.grammar.vocabulary import Vocabulary
-from promptlang.runtime.answer_vocabulary import AnswerVocabulary
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.chat_template import ChatTemplate
 from promptlang.runtime.eviction import make_policy
@@ -61,8 +60,7 @@ class Engine:
         self.model = loaded.model
         self.tokenizer = loaded.tokenizer
         self.template = ChatTemplate(loaded.tokenizer)
-        self.vocabulary = AnswerVocabulary(loaded.tokenizer)
-        self.legal = Vocabulary(
+        self.vocabulary = Vocabulary(
             loaded.tokenizer.token_bytes,
             loaded.tokenizer.special_ids,
             loaded.tokenizer.eos_ids,

@@ -1,8 +1,8 @@
 """An answer being written: prompt first, then token by token until something ends it."""
 
-from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.constraint import Mask
-from promptlang.runtime.answer_vocabulary import AnswerVocabulary
+from promptlang.grammar.ending import shortest_end
+from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.batch import Lane
 from promptlang.runtime.requests import Answer, Finish, Generate, Generated
 from promptlang.runtime.sampler import SamplingRow
@@ -19,7 +19,7 @@ OVERTIME = 32
 class GenerateJob:
     """One `Generate` request under way."""
 
-    def __init__(self, answer: Answer, request: Generate, cache: KvCache, vocabulary: AnswerVocabulary) -> None:
+    def __init__(self, answer: Answer, request: Generate, cache: KvCache, vocabulary: Vocabulary) -> None:
         self.answer = answer
         self._request = request
         self._vocabulary = vocabulary

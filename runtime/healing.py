@@ -5,11 +5,11 @@ A model has hardly ever seen the token of a lone space, or of half a word, befor
 joins them.
 """
 
-from promptlang.runtime.answer_vocabulary import AnswerVocabulary
+from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.prompt import Prompt
 
 
-def heal(prompt: Prompt, vocabulary: AnswerVocabulary) -> bytes:
+def heal(prompt: Prompt, vocabulary: Vocabulary) -> bytes:
     """Withdraw the prompt's last token where that helps.
 
     Only a token of the program's own text is taken back, never one of the template's or of a model's answer, and
