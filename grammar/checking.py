@@ -1,6 +1,6 @@
 """Whether a shape can be a constraint, told without a tokenizer and without loading an engine where none is needed."""
 
-from promptlang.grammar.constraint import ConstraintError
+from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.lark import to_grammar
 from promptlang.grammar.limits import PARSER_LIMITS
 from promptlang.grammar.shapes import ContextFree, Dict, List, Record, Schema, Shape, Union

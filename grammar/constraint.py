@@ -3,15 +3,17 @@
 A `Constraint` is compiled once for one tokenizer and shared; `start()` gives a `State`, one a running answer.
 """
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
-if TYPE_CHECKING:  # a program is checked without loading numpy
-    import numpy as np
-    import numpy.typing as npt
+import numpy as np
+import numpy.typing as npt
 
+from promptlang.grammar.errors import ConstraintError as ConstraintError
+
+if TYPE_CHECKING:
     from promptlang.grammar.vocabulary import Vocabulary
 
-Mask: TypeAlias = "npt.NDArray[np.int32]"
+Mask = npt.NDArray[np.int32]
 """Packed allowed-token bits, int32 [ceil(vocabulary / 32)]; token t is bit t % 32 of word t // 32."""
 
 
@@ -61,7 +63,3 @@ class Constraint(Protocol):
 
     def start(self) -> State:
         """A new state, before the first token."""
-
-
-class ConstraintError(Exception):
-    """A specification that can't be compiled: `str()` says what and why, in one sentence for the program's author."""

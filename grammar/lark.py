@@ -7,7 +7,7 @@ import json
 from typing import TypeAlias
 
 from promptlang.grammar.automaton import can_begin_with
-from promptlang.grammar.constraint import ConstraintError
+from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.regex import Characters, Regex, literal, to_text
 from promptlang.grammar.scalars import TEXT, bare, json_string, quoted
 from promptlang.grammar.schema import prepare

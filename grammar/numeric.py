@@ -6,7 +6,7 @@ A bound of `limit` digits stands for a missing one, so that no number goes on fo
 from collections.abc import Iterator
 from decimal import Decimal
 
-from promptlang.grammar.constraint import ConstraintError
+from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.regex import DIGIT, EMPTY, Regex, digits, either, literal, optional, repeated, then
 
 INTEGER_DIGITS = 18

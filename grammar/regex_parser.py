@@ -11,7 +11,7 @@ import string
 import sys
 from dataclasses import dataclass
 
-from promptlang.grammar.constraint import ConstraintError
+from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.regex import (
     ANY_CHARACTER,
     DIGIT,
@@ -33,8 +33,8 @@ DEEPEST = 50
 """Groups inside groups."""
 
 LARGEST_NESTED = 2_000
-"""`nested_count` of counted repetitions inside one another: llguidance counts each in a state of its own, and gave up on
-ambiguous ones (`(a{1,100}){1,100}`) after a few tokens. One that stands alone may count to anything."""
+"""`nested_count` of counted repetitions inside one another: llguidance counts each in a state of its own, and gave up
+on ambiguous ones (`(a{1,100}){1,100}`) after a few tokens. One that stands alone may count to anything."""
 
 WORD = Characters.of([(ord("0"), ord("9")), (ord("A"), ord("Z")), (ord("a"), ord("z")), (ord("_"), ord("_"))])
 SPACE = Characters.of([(9, 13), (32, 32)])
