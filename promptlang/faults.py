@@ -120,3 +120,204 @@ def positional_after_named(span: Span) -> Diagnostic:
 
 def beam_options(span: Span) -> Diagnostic:
     return Diagnostic("PL017", "a beam needs `depth=`, `width=` and `branch=`, once each", span)
+
+
+def bad_import(span: Span, why: str) -> Diagnostic:
+    return Diagnostic("PL018", why, span)
+
+
+# Names -----------------------------------------------------------------------------------------------
+
+
+def unknown_name(span: Span, name: str, known: Iterable[str]) -> Diagnostic:
+    return Diagnostic("PL101", f"unknown name `{name}`", span, fix=did_you_mean(name, known))
+
+
+def not_assigned(span: Span, name: str) -> Diagnostic:
+    return Diagnostic("PL102", f"`{name}` may have no value here", span, fix="give it a value on every way that leads here")
+
+
+def unused(span: Span, name: str, what: str) -> Diagnostic:
+    fixes = {"answer": f"drop `{name} =`", "parameter": "use it, or drop it"}
+    return Diagnostic("PL103", f"`{name}` is never used", span, Severity.WARNING, fix=fixes.get(what))
+
+
+def declared_twice(span: Span, name: str, first: Span) -> Diagnostic:
+    return Diagnostic("PL104", f"`{name}` is declared twice", span, notes=(("the first one", first),))
+
+
+def named_twice(span: Span, what: str, name: str) -> Diagnostic:
+    return Diagnostic("PL105", f"two {what} are called `{name}`", span)
+
+
+def unknown_type(span: Span, name: str, known: Iterable[str]) -> Diagnostic:
+    return Diagnostic("PL106", f"unknown type `{name}`", span, fix=did_you_mean(name, known))
+
+
+def unknown_field(span: Span, owner: str, name: str, known: Iterable[str]) -> Diagnostic:
+    return Diagnostic("PL107", f"{owner} has no `{name}`", span, fix=did_you_mean(name, known))
+
+
+def not_a_value(span: Span, name: str, what: str) -> Diagnostic:
+    return Diagnostic("PL108", f"`{name}` is a {what}, not a value", span)
+
+
+def not_callable(span: Span, name: str, what: str) -> Diagnostic:
+    return Diagnostic("PL109", f"`{name}` can't be called: it is {what}", span)
+
+
+def not_a_fragment(span: Span, name: str, what: str, fix: str | None) -> Diagnostic:
+    return Diagnostic("PL110", f"`use` runs fragments, and `{name}` is {what}", span, fix=fix)
+
+
+# Types -----------------------------------------------------------------------------------------------
+
+
+def wrong_type(span: Span, what: str, wanted: str, found: str) -> Diagnostic:
+    return Diagnostic("PL201", f"{what} must be {wanted}, not {found}", span)
+
+
+def wrong_operands(span: Span, operator: str, left: str, right: str) -> Diagnostic:
+    is_text = operator == "+" and "str" in (left, right)
+    return Diagnostic("PL202", f"`{operator}` can't take {left} and {right}", span, fix="fill a value into text with `${...}`" if is_text else None)
+
+
+def missing_argument(span: Span, what: str, name: str) -> Diagnostic:
+    return Diagnostic("PL203", f"{what} needs `{name}`", span)
+
+
+def unknown_argument(span: Span, what: str, name: str, known: Iterable[str]) -> Diagnostic:
+    return Diagnostic("PL204", f"{what} has no `{name}`", span, fix=did_you_mean(name, known))
+
+
+def argument_twice(span: Span, what: str, name: str) -> Diagnostic:
+    return Diagnostic("PL205", f"`{name}` of {what} is given twice", span)
+
+
+def wrong_count(span: Span, message: str) -> Diagnostic:
+    return Diagnostic("PL206", message, span)
+
+
+def no_constant(span: Span, what: str, why: str) -> Diagnostic:
+    return Diagnostic("PL207", f"{what} can't be worked out before the program runs: {why}", span)
+
+
+def endless_alias(span: Span, name: str) -> Diagnostic:
+    return Diagnostic("PL208", f"the type `{name}` is made of itself", span, fix="only a record can contain itself")
+
+
+def no_items(span: Span, found: str) -> Diagnostic:
+    return Diagnostic("PL209", f"{found} can't be looped over", span)
+
+
+def never_equal(span: Span, left: str, right: str) -> Diagnostic:
+    return Diagnostic("PL210", f"{left} and {right} are never equal", span, Severity.WARNING)
+
+
+def may_not_return(span: Span, wanted: str) -> Diagnostic:
+    return Diagnostic("PL211", f"this program may end without returning {wanted}", span)
+
+
+# Control flow ----------------------------------------------------------------------------------------
+
+
+def unreachable(span: Span, after: str) -> Diagnostic:
+    return Diagnostic("PL301", f"this can never run: {after}", span)
+
+
+def outside_loop(span: Span, word: str) -> Diagnostic:
+    return Diagnostic("PL302", f"`{word}` stands outside a loop", span)
+
+
+def outside_fork(span: Span, word: str) -> Diagnostic:
+    return Diagnostic("PL303", f"`{word}` stands outside a fork", span)
+
+
+def leaves_branch(span: Span, word: str) -> Diagnostic:
+    fix = "return after the fork, from a branch's variables" if word == "return" else None
+    return Diagnostic("PL304", f"`{word}` can't leave a branch of a fork", span, fix=fix)
+
+
+def nested_turn(span: Span) -> Diagnostic:
+    return Diagnostic("PL305", "a turn can't stand inside another turn", span)
+
+
+def between_turns(span: Span) -> Diagnostic:
+    return Diagnostic("PL306", "this stands between turns, so it belongs to none", span, Severity.WARNING, fix="put it in a turn, such as `user:`")
+
+
+def call_inside_expression(span: Span, name: str) -> Diagnostic:
+    fix = f"give it a line of its own: `result = {name}(...)`"
+    return Diagnostic("PL307", f"`{name}(...)` can't stand inside an expression", span, fix=fix)
+
+
+def endless_fragment(span: Span, circle: Iterable[str]) -> Diagnostic:
+    return Diagnostic("PL308", f"this fragment uses itself: {' -> '.join(circle)}", span)
+
+
+def not_a_branch(span: Span, found: str) -> Diagnostic:
+    return Diagnostic("PL309", f"`adopt` takes a branch of a fork, not {found}", span, fix="write `adopt name[0]`, or `adopt name.arm`")
+
+
+def does_not_run(span: Span, statement: str) -> Diagnostic:
+    return Diagnostic("PL310", f"`{statement}` does not run in this version", span)
+
+
+def return_in_fragment(span: Span) -> Diagnostic:
+    return Diagnostic("PL311", "a fragment returns nothing", span, fix="make it a program")
+
+
+def score_alone(span: Span) -> Diagnostic:
+    return Diagnostic("PL312", "`score` alone does nothing", span, fix='give its result a name: `x = score("text")`')
+
+
+# Constraints -----------------------------------------------------------------------------------------
+
+
+def no_options(span: Span) -> Diagnostic:
+    return Diagnostic("PL401", "`select` has nothing to choose from", span)
+
+
+def list_as_option(span: Span) -> Diagnostic:
+    return Diagnostic("PL401", "an option of `select` is a text, not a list", span, fix="write `select(options=...)` for a list of them")
+
+
+def options_twice(span: Span) -> Diagnostic:
+    return Diagnostic("PL401", "`select` takes its options one by one, or as `options=`, not both", span)
+
+
+def empty_option(span: Span) -> Diagnostic:
+    return Diagnostic("PL402", "an option of `select` is empty", span)
+
+
+def option_twice(span: Span, option: str) -> Diagnostic:
+    return Diagnostic("PL403", f"`select` has the option {option} twice", span)
+
+
+def unknown_option(span: Span, what: str, name: str, known: Iterable[str]) -> Diagnostic:
+    return Diagnostic("PL404", f"`{what}` has no option `{name}`", span, fix=did_you_mean(name, known))
+
+
+def bad_option(span: Span, name: str, wanted: str, found: str) -> Diagnostic:
+    return Diagnostic("PL405", f"`{name}` must be {wanted}, not {found}", span)
+
+
+def bad_pattern(span: Span, why: str) -> Diagnostic:
+    return Diagnostic("PL406", f"this pattern is no regular expression: {why}", span)
+
+
+def endless_record(span: Span, name: str) -> Diagnostic:
+    return Diagnostic("PL407", f"no text can hold a whole {name}: it always contains another", span, fix="make the inner one `| none`, or a list")
+
+
+def bad_file(span: Span, why: str) -> Diagnostic:
+    return Diagnostic("PL408", why, span)
+
+
+def trailing_space(span: Span) -> Diagnostic:
+    fix = "drop the space: it belongs to the first token of the answer"
+    return Diagnostic("PL409", "this text ends in a space right before an answer", span, Severity.WARNING, fix=fix)
+
+
+def not_whole_value(span: Span, found: str) -> Diagnostic:
+    return Diagnostic("PL410", f"a model can't write {found}", span)

@@ -1,5 +1,6 @@
-"""The checker: a parsed bundle to its diagnostics and its tables."""
+"""The checker: a loaded bundle to its diagnostics and its tables."""
 
+from promptlang.checker.check import check
 from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo
 
-__all__ = ["Checked", "FragmentInfo", "ProgramInfo"]
+__all__ = ["Checked", "FragmentInfo", "ProgramInfo", "check"]

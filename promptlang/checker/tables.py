@@ -55,16 +55,19 @@ class Checked:
         programs: all programs, imported ones too, by `ProgramInfo.name`.
         main: the names of the main file's own programs, in order.
         records: the main file's records.
+        reads_any_scores: whether `.probs` or `.scores` is read of something whose select is not known.
+        gen_shapes, score_readers, callees, fragments: what the methods below look up, by the id of the node (a bundle keeps its nodes).
     """
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
     programs: dict[str, ProgramInfo] = field(default_factory=dict)
     main: tuple[str, ...] = ()
     records: dict[str, Record] = field(default_factory=dict)
-    _gen_shapes: dict[int, Shape] = field(default_factory=dict, repr=False)
-    _score_readers: set[int] = field(default_factory=set, repr=False)
-    _callees: dict[int, ProgramInfo] = field(default_factory=dict, repr=False)
-    _fragments: dict[int, FragmentInfo] = field(default_factory=dict, repr=False)
+    gen_shapes: dict[int, Shape] = field(default_factory=dict, repr=False)
+    score_readers: set[int] = field(default_factory=set, repr=False)
+    callees: dict[int, ProgramInfo] = field(default_factory=dict, repr=False)
+    fragments: dict[int, FragmentInfo] = field(default_factory=dict, repr=False)
+    reads_any_scores: bool = False
 
     @property
     def ok(self) -> bool:
@@ -73,16 +76,16 @@ class Checked:
 
     def gen_shape(self, gen: ast.Gen) -> Shape | None:
         """What `gen` must produce; None for free text."""
-        return self._gen_shapes.get(id(gen))
+        return self.gen_shapes.get(id(gen))
 
     def reads_scores(self, select: ast.Select) -> bool:
         """Whether the program reads `.probs` or `.scores` of what this select binds."""
-        return id(select) in self._score_readers
+        return self.reads_any_scores or id(select) in self.score_readers
 
     def callee(self, call: ast.CallExpression) -> ProgramInfo | None:
         """The program that a call runs; None where it calls a builtin, a method or a record."""
-        return self._callees.get(id(call))
+        return self.callees.get(id(call))
 
     def fragment(self, use: ast.Use) -> FragmentInfo:
         """The fragment that `use` runs."""
-        return self._fragments[id(use)]
+        return self.fragments[id(use)]

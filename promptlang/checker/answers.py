@@ -1,0 +1,139 @@
+"""The model calls of a program: their options, their constraints, and what they bind."""
+
+from collections.abc import Mapping, Sequence
+
+from promptlang import ast, faults
+from promptlang.checker.inference import Inference
+from promptlang.checker.names import TypeResolver
+from promptlang.checker.statics import Choice, Scope, Static, kind_of, name_of, shape_of_static
+from promptlang.checker.tables import Checked
+from promptlang.diagnostics import Diagnostic
+from promptlang.grammar import shapes
+from promptlang.grammar.shapes import Shape
+from promptlang.types import assignable, describe
+from promptlang.values import render_text
+
+RULES = ("sum", "mean", "prior", "greedy")
+
+_WHOLE = "a whole number"
+_GEN_OPTIONS: Mapping[str, tuple[Shape, str]] = {
+    "max_tokens": (shapes.Int(1), f"{_WHOLE}, at least 1"),
+    "min_tokens": (shapes.Int(0), f"{_WHOLE}, at least 0"),
+    "stop": (shapes.Union((shapes.Pattern(r"[\s\S]+"), shapes.List(shapes.Pattern(r"[\s\S]+")))), "a text that isn't empty, or a list of them"),
+    "temperature": (shapes.Float(0), "a number, at least 0"),
+    "top_p": (shapes.Float(0, 1), "a number from 0 to 1"),
+    "top_k": (shapes.Int(0), f"{_WHOLE}, at least 0"),
+    "min_p": (shapes.Float(0, 1), "a number from 0 to 1"),
+    "repetition_penalty": (shapes.Float(1e-9), "a number above 0"),
+    "seed": (shapes.Int(), _WHOLE),
+    "logprobs": (shapes.Union((shapes.Bool(), shapes.Int(0))), "true, false or a whole number"),
+    "heal": (shapes.Bool(), "true or false"),
+}
+_SELECT_OPTIONS: Mapping[str, tuple[Shape, str]] = {
+    "by": (shapes.Union(tuple(map(shapes.Constant, RULES))), "one of " + ", ".join(f'"{rule}"' for rule in RULES)),
+    "temperature": (shapes.Float(0), "a number, at least 0"),
+    "heal": (shapes.Bool(), "true or false"),
+}
+
+
+class AnswerChecker:
+    """Checks the answers of one file and writes what lowering needs to `checked`."""
+
+    def __init__(self, inference: Inference, types: TypeResolver, checked: Checked, diagnostics: list[Diagnostic]) -> None:
+        self._inference = inference
+        self._types = types
+        self._checked = checked
+        self._diagnostics = diagnostics
+
+    def type_of(self, answer: ast.Answer, scope: Scope) -> Static:
+        """The type of what an answer binds."""
+        match answer:
+            case ast.Gen():
+                return self._gen(answer, scope)
+            case ast.Select():
+                return self._select(answer, scope)
+            case ast.Score(text=text):
+                self._inference.expect(text, shapes.Str(), "the text of `score`", scope)
+                return shapes.Float()
+        raise AssertionError(f"no check for {type(answer).__name__}")
+
+    def _report(self, diagnostic: Diagnostic) -> None:
+        self._diagnostics.append(diagnostic)
+
+    def _gen(self, gen: ast.Gen, scope: Scope) -> Static:
+        self._options("gen", gen.options, _GEN_OPTIONS, scope)
+        if gen.type is None:
+            return shapes.Str()
+        shape = self._types.resolve(gen.type)
+        self._checked.gen_shapes[id(gen)] = shape
+        return None if isinstance(shape, shapes.AnyJson | shapes.Schema) else shape
+
+    def _options(self, what: str, options: Sequence[ast.Argument], known: Mapping[str, tuple[Shape, str]], scope: Scope) -> None:
+        seen: set[str] = set()
+        for option in options:
+            assert option.name is not None
+            found = self._inference.type_of(option.value, scope)
+            if option.name in seen:
+                self._report(faults.argument_twice(option.span, f"`{what}`", option.name))
+            elif option.name not in known:
+                self._report(faults.unknown_option(option.span, what, option.name, known))
+            elif not self._may_be(found, known[option.name][0]):
+                self._report(faults.bad_option(option.value.span, option.name, known[option.name][1], name_of(found)))
+            seen.add(option.name)
+
+    def _may_be(self, static: Static, wanted: Shape) -> bool:
+        shape = shape_of_static(static)
+        return static is None if shape is None else assignable(shape, wanted)
+
+    # Select ------------------------------------------------------------------------------------------
+
+    def _select(self, select: ast.Select, scope: Scope) -> Static:
+        listed = next((option for option in select.options if option.name == "options"), None)
+        self._options("select", [option for option in select.options if option is not listed], _SELECT_OPTIONS, scope)
+        texts = [text for choice in select.choices if (text := self._choice(choice, scope)) is not None]
+        self._check_texts(texts)
+        if listed is not None:
+            if select.choices:
+                self._report(faults.options_twice(listed.span))
+            return Choice(self._listed(listed, scope), frozenset({id(select)}))
+        if not select.choices:
+            self._report(faults.no_options(select.span))
+        known = len(texts) == len(select.choices) and texts
+        shape = shapes.Union(tuple(shapes.Constant(text) for _, text in texts)) if known else shapes.Str()
+        return Choice(shape, frozenset({id(select)}))
+
+    def _choice(self, choice: ast.Expression, scope: Scope) -> tuple[ast.Expression, str] | None:
+        """An option and its text, where it is known."""
+        found = self._inference.type_of(choice, scope)
+        if kind_of(found) in ("list", "branches"):
+            self._report(faults.list_as_option(choice.span))
+        elif kind_of(found) in ("dict", "record", "branch", "arms", "none"):
+            self._report(faults.wrong_type(choice.span, "an option", "str", name_of(found)))
+        if not isinstance(found, shapes.Constant):
+            return None
+        return choice, render_text(found.value)
+
+    def _check_texts(self, texts: Sequence[tuple[ast.Expression, str | None]]) -> None:
+        """Report options that are empty, or there already."""
+        seen: set[str] = set()
+        for choice, text in texts:
+            if text == "":
+                self._report(faults.empty_option(choice.span))
+            elif text is not None and text in seen:
+                self._report(faults.option_twice(choice.span, describe(shapes.Constant(text))))
+            seen.add(text or "")
+
+    def _listed(self, option: ast.Argument, scope: Scope) -> Shape:
+        """The shape of what is chosen from a list."""
+        found = self._inference.type_of(option.value, scope)
+        kind = kind_of(found)
+        if kind is not None and kind != "list":
+            self._report(faults.bad_option(option.value.span, "options", "a list", name_of(found)))
+        if not isinstance(found, shapes.List):
+            return shapes.Str()
+        if found.maximum == 0:
+            self._report(faults.no_options(option.value.span))
+        if isinstance(option.value, ast.ListDisplay):
+            self._check_texts([(item, item.constant) for item in option.value.items if isinstance(item, ast.Template)])
+        members = found.item.options if isinstance(found.item, shapes.Union) else (found.item,)
+        return found.item if all(isinstance(member, shapes.Constant) and isinstance(member.value, str) for member in members) else shapes.Str()

@@ -1,0 +1,470 @@
+"""Types of expressions, and what is wrong with them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from promptlang import ast, faults
+from promptlang.builtins import FUNCTIONS, METHODS
+from promptlang.checker.names import Names
+from promptlang.checker.statics import (
+    NUMBERS,
+    Arms,
+    Branch,
+    Branches,
+    Choice,
+    Scope,
+    Static,
+    Variable,
+    join,
+    kind_of,
+    name_of,
+    shape_of_static,
+)
+from promptlang.diagnostics import Diagnostic
+from promptlang.grammar import shapes
+from promptlang.grammar.shapes import Shape
+from promptlang.source import Span
+from promptlang.types import assignable, describe, field_shape, shape_of, union
+from promptlang.values import RecordType
+
+_STR, _INT, _FLOAT, _BOOL = shapes.Str(), shapes.Int(), shapes.Float(), shapes.Bool()
+_TEXTS = shapes.List(_STR)
+_RESULTS: Mapping[str, Shape] = {
+    "len": shapes.Int(0), "str": _STR, "int": _INT, "float": _FLOAT, "bool": _BOOL, "range": shapes.List(_INT), "any": _BOOL, "all": _BOOL,
+    "json": _STR,
+}  # fmt: skip
+_METHOD_RESULTS: Mapping[str, Shape] = {
+    "strip": _STR, "lstrip": _STR, "rstrip": _STR, "lower": _STR, "upper": _STR, "title": _STR, "replace": _STR, "join": _STR, "split": _TEXTS,
+    "splitlines": _TEXTS, "startswith": _BOOL, "endswith": _BOOL, "find": _INT, "count": _INT, "index": _INT, "keys": _TEXTS,
+}  # fmt: skip
+_KIND_TYPES: Mapping[str, type] = {"str": str, "list": list, "dict": dict}
+_ORDERED = frozenset({"<", "<=", ">", ">="})
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A parameter or a field that an argument may fill."""
+
+    name: str
+    shape: Shape
+    is_required: bool
+
+
+@dataclass
+class Usage:
+    """What a body reads.
+
+    Attributes:
+        names: variables.
+        attributes: names after a dot.
+        score_readers: selects (ids of their nodes) whose `.probs` or `.scores` it reads.
+        reads_any_scores: whether it reads those of something whose select is not known.
+    """
+
+    names: set[str] = field(default_factory=set)
+    attributes: set[str] = field(default_factory=set)
+    score_readers: set[int] = field(default_factory=set)
+    reads_any_scores: bool = False
+
+
+def dotted_name(expression: ast.Expression) -> str | None:
+    """`name` or `name.name`, where the expression is just that."""
+    match expression:
+        case ast.Name(name=name):
+            return name
+        case ast.Attribute(value=ast.Name(name=owner), name=name):
+            return f"{owner}.{name}"
+    return None
+
+
+class Inference:
+    """Types of the expressions of one file.
+
+    Args:
+        names: of the file.
+        diagnostics: what is wrong goes here.
+    """
+
+    def __init__(self, names: Names, diagnostics: list[Diagnostic]) -> None:
+        self._names = names
+        self._diagnostics = diagnostics
+        self.usage = Usage()
+
+    def _report(self, diagnostic: Diagnostic) -> None:
+        self._diagnostics.append(diagnostic)
+
+    def type_of(self, expression: ast.Expression, scope: Scope) -> Static:
+        """The type of an expression; reports what is wrong with it."""
+        match expression:
+            case ast.Literal(value=value):
+                return shape_of(value)
+            case ast.Template(parts=parts):
+                for part in parts:
+                    if not isinstance(part, str):
+                        self.type_of(part, scope)
+                return _STR if expression.constant is None else shapes.Constant(expression.constant)
+            case ast.Name(name=name):
+                return self._name(name, expression.span, scope)
+            case ast.Attribute():
+                return self._attribute(expression, scope)
+            case ast.Index(value=value, index=index):
+                return self._index(self.type_of(value, scope), self.type_of(index, scope), expression)
+            case ast.Slice(value=value):
+                for bound in (expression.start, expression.stop, expression.step):
+                    if bound is not None:
+                        self.expect(bound, _INT, "a slice's bound", scope)
+                return self._sliced(self.type_of(value, scope))
+            case ast.Unary(operator=operator, operand=operand):
+                return self._unary(operator, self.type_of(operand, scope), expression.span)
+            case ast.Binary(operator="and" | "or", left=left, right=right):
+                return join(self.type_of(left, scope), self.type_of(right, scope))
+            case ast.Binary(operator=operator, left=left, right=right):
+                return self._binary(operator, self.type_of(left, scope), self.type_of(right, scope), expression.span)
+            case ast.Comparison():
+                return self._comparison(expression, scope)
+            case ast.Conditional(condition=condition, then=then, otherwise=otherwise):
+                self.type_of(condition, scope)
+                return join(self.type_of(then, scope), self.type_of(otherwise, scope))
+            case ast.ListDisplay(items=items):
+                return _list_of([self.type_of(item, scope) for item in items], len(items))
+            case ast.DictDisplay(items=items):
+                return self._dict(items, scope)
+            case ast.Comprehension():
+                return self._comprehension(expression, scope)
+            case ast.CallExpression():
+                return self._call(expression, scope)
+        raise AssertionError(f"no type for {type(expression).__name__}")
+
+    def expect(self, expression: ast.Expression, wanted: Shape, what: str, scope: Scope) -> None:
+        """Report an expression that can't have a shape."""
+        found = self.type_of(expression, scope)
+        if not self.may_be(found, wanted):
+            self._report(faults.wrong_type(expression.span, what, describe(wanted), name_of(found)))
+
+    def may_be(self, static: Static, wanted: Shape) -> bool:
+        """Whether a value of a type may have a shape."""
+        shape = shape_of_static(static)
+        return assignable(shape, wanted) if shape is not None else static is None
+
+    # Names -------------------------------------------------------------------------------------------
+
+    def _name(self, name: str, span: Span, scope: Scope) -> Static:
+        self.usage.names.add(name)
+        variable = scope.variables.get(name)
+        if variable is not None:
+            if not variable.is_certain:
+                self._report(faults.not_assigned(span, name))
+            return variable.type
+        kind = self._names.kind(name)
+        if kind == "const":
+            return shape_of(self._names.constants.get(name))
+        if kind is not None:
+            self._report(faults.not_a_value(span, name, kind))
+        elif not scope.is_open:
+            self.unknown(name, span, scope)
+        return None
+
+    def unknown(self, name: str, span: Span, scope: Scope, others: Sequence[str] = ()) -> None:
+        """Report a name that means nothing."""
+        known = [*scope.variables, *self._names.declared_as(ast.Const), "true", "false", "none", *others]
+        self._report(faults.unknown_name(span, name, known))
+
+    def _attribute(self, expression: ast.Attribute, scope: Scope) -> Static:
+        imported = self._imported(expression, scope)
+        if imported is not None:
+            return self._constant(imported, expression.span)
+        owner, name = self.type_of(expression.value, scope), expression.name
+        self.usage.attributes.add(name)
+        if name in ("probs", "scores"):
+            self._reads_scores(owner)
+        place = Span(expression.span.source, expression.span.end - len(name), expression.span.end)
+        match owner:
+            case Choice() if name in ("probs", "scores"):
+                return shapes.Dict(_FLOAT)
+            case Branch():
+                return owner.part(name) if name in owner.part_names() else self._no_part(place, "the branch", name, owner.part_names())
+            case Arms(arms=arms):
+                return arms[name] if name in arms else self._no_part(place, "the fork", name, list(arms))
+            case shapes.Record():
+                names = [item.name for item in owner.fields]
+                return field_shape(owner, name) if name in names else self._no_part(place, owner.name, name, names)
+        if owner is not None and kind_of(owner) is not None:
+            self._no_part(place, name_of(owner), name, ["probs", "scores"] if isinstance(owner, Choice) else [])
+        return None
+
+    def _no_part(self, span: Span, owner: str, name: str, known: list[str]) -> None:
+        self._report(faults.unknown_field(span, owner, name, known))
+
+    def _reads_scores(self, owner: Static) -> None:
+        if isinstance(owner, Choice):
+            self.usage.score_readers |= owner.selects
+        elif owner is None:
+            self.usage.reads_any_scores = True
+
+    def _imported(self, expression: ast.Expression, scope: Scope) -> str | None:
+        """`library.NAME`, where the expression is a name of an imported file."""
+        name = dotted_name(expression)
+        owner = None if name is None else name.partition(".")[0]
+        return name if owner in self._names.imports and owner not in scope.variables and name != owner else None
+
+    def _constant(self, name: str, span: Span) -> Static:
+        owner, _, inner = name.partition(".")
+        imported = self._names.imports[owner]
+        kind = self._names.kind(name)
+        if kind == "const":
+            return shape_of(imported.constants.get(inner))
+        if kind is None:
+            self._report(faults.unknown_field(span, f"`{owner}`", inner, imported.declared))
+        else:
+            self._report(faults.not_a_value(span, name, kind))
+        return None
+
+    # Operators ---------------------------------------------------------------------------------------
+
+    def _index(self, owner: Static, index: Static, expression: ast.Index) -> Static:
+        kind = kind_of(owner)
+        wanted = {"dict": _STR, "str": _INT, "list": _INT, "branches": _INT}.get(kind or "")
+        if wanted is None:
+            if kind is not None:
+                self._report(faults.no_items(expression.value.span, name_of(owner)))
+            return None
+        if not self.may_be(index, wanted):
+            self._report(faults.wrong_type(expression.index.span, "this index", describe(wanted), name_of(index)))
+        match owner:
+            case Branches(branch=branch):
+                return branch
+            case shapes.List(item=item):
+                return _known(item)
+            case shapes.Dict(value=value):
+                return _known(value)
+        return _STR if kind == "str" else None
+
+    def _sliced(self, owner: Static) -> Static:
+        if isinstance(owner, shapes.List):
+            return shapes.List(owner.item)
+        return _STR if kind_of(owner) == "str" else owner if isinstance(owner, Branches) else None
+
+    def _unary(self, operator: str, operand: Static, span: Span) -> Static:
+        if operator == "not":
+            return _BOOL
+        kind = kind_of(operand)
+        if kind is not None and kind not in NUMBERS:
+            self._report(faults.wrong_type(span, f"the operand of `{operator}`", "a number", name_of(operand)))
+        if isinstance(operand, shapes.Constant) and isinstance(operand.value, int | float):
+            return shapes.Constant(-operand.value if operator == "-" else +operand.value)
+        return _FLOAT if kind == "float" else _INT if kind in NUMBERS else None
+
+    def _binary(self, operator: str, left: Static, right: Static, span: Span) -> Static:
+        kinds = (kind_of(left), kind_of(right))
+        if None in kinds:
+            return None
+        if kinds[0] in NUMBERS and kinds[1] in NUMBERS:
+            return _FLOAT if operator == "/" or "float" in kinds else None if operator == "**" else _INT
+        match operator, *kinds:
+            case "+", "str", "str":
+                return _STR
+            case "+", "list", "list":
+                first, second = shape_of_static(left), shape_of_static(right)
+                assert isinstance(first, shapes.List) and isinstance(second, shapes.List)
+                return shapes.List(union((first.item, second.item)))
+            case "+", "branches", "branches":
+                return None
+            case ("*", ("str" | "list"), ("int" | "bool")) | ("*", ("int" | "bool"), ("str" | "list")):
+                return self._sliced(left if kinds[0] in ("str", "list") else right)
+        self._report(faults.wrong_operands(span, operator, name_of(left), name_of(right)))
+        return None
+
+    def _comparison(self, expression: ast.Comparison, scope: Scope) -> Static:
+        left, left_expression = self.type_of(expression.first, scope), expression.first
+        for operator, right_expression in expression.rest:
+            right = self.type_of(right_expression, scope)
+            span = Span(expression.span.source, left_expression.span.start, right_expression.span.end)
+            self._compare(operator, left, right, span)
+            left, left_expression = right, right_expression
+        return _BOOL
+
+    def _compare(self, operator: str, left: Static, right: Static, span: Span) -> None:
+        kinds = (kind_of(left), kind_of(right))
+        if None in kinds:
+            return
+        if operator in _ORDERED:
+            comparable = (kinds[0] in NUMBERS and kinds[1] in NUMBERS) or (kinds[0] == kinds[1] and kinds[0] in ("str", "list"))
+            if not comparable:
+                self._report(faults.wrong_operands(span, operator, name_of(left), name_of(right)))
+        elif operator in ("in", "not in"):
+            if kinds[1] not in ("str", "list", "dict", "branches"):
+                self._report(faults.no_items(span, name_of(right)))
+        else:
+            self._equal(left, right, span)
+
+    def _equal(self, left: Static, right: Static, span: Span) -> None:
+        """Report two values that can never be equal."""
+        first, second = shape_of_static(left), shape_of_static(right)
+        if first is None or second is None or assignable(first, second) or assignable(second, first):
+            return
+        if not _overlap(first, second):
+            self._report(faults.never_equal(span, describe(first), describe(second)))
+
+    def _dict(self, items: Sequence[tuple[ast.Expression, ast.Expression]], scope: Scope) -> Static:
+        for key, _ in items:
+            self.expect(key, _STR, "a key", scope)
+        values = [self.type_of(value, scope) for _, value in items]
+        known = [shape for value in values if (shape := shape_of_static(value)) is not None]
+        return shapes.Dict(union(known)) if known and len(known) == len(values) else shapes.Dict(shapes.AnyJson()) if not values else None
+
+    def _comprehension(self, expression: ast.Comprehension, scope: Scope) -> Static:
+        inner = scope.copy()
+        self.bind_items(expression.targets, expression.iterable, inner, scope)
+        if expression.condition is not None:
+            self.type_of(expression.condition, inner)
+        item = self.type_of(expression.item, inner)
+        shape = None if isinstance(item, Choice) else shape_of_static(item)
+        return None if shape is None else shapes.List(shape)
+
+    def bind_items(self, targets: Sequence[str], iterable: ast.Expression, inner: Scope, scope: Scope) -> None:
+        """Bind the targets of a loop to what it goes over."""
+        over = self.type_of(iterable, scope)
+        kind = kind_of(over)
+        if kind is not None and kind not in ("str", "list", "dict", "branches"):
+            self._report(faults.no_items(iterable.span, name_of(over)))
+        match over:
+            case Branches(branch=branch):
+                item: Static = branch
+            case shapes.List(item=shape):
+                item = _known(shape)
+            case _:
+                item = _STR if kind in ("str", "dict") else None
+        for name in targets:
+            inner.variables[name] = Variable(item if len(targets) == 1 else None)
+
+    # Calls -------------------------------------------------------------------------------------------
+
+    def _call(self, call: ast.CallExpression, scope: Scope) -> Static:
+        name = dotted_name(call.function)
+        if name is not None and name.partition(".")[0] not in scope.variables:
+            kind = self._names.kind(name)
+            if kind in ("program", "tool"):
+                self._report(faults.call_inside_expression(call.span, name))
+                return self._arguments_only(call, scope)
+            if kind == "record":
+                return self._record(name, call, scope)
+            if kind is not None:
+                self._report(faults.not_callable(call.function.span, name, f"a {kind}"))
+                return self._arguments_only(call, scope)
+        if isinstance(call.function, ast.Attribute) and self._imported(call.function, scope) is None:
+            return self._method(call.function, call, scope)
+        if isinstance(call.function, ast.Name):
+            return self._function(call.function.name, call, scope)
+        self.type_of(call.function, scope)
+        return self._arguments_only(call, scope)
+
+    def _arguments_only(self, call: ast.CallExpression, scope: Scope) -> None:
+        for argument in call.arguments:
+            self.type_of(argument.value, scope)
+
+    def _record(self, name: str, call: ast.CallExpression, scope: Scope) -> Static:
+        found = self._names.find(name)
+        assert found is not None
+        record = found[0].constants.get(found[1].name)
+        if not isinstance(record, RecordType):
+            return self._arguments_only(call, scope)
+        slots = [Slot(item.name, field_shape(record.shape, item.name), item.required) for item in record.shape.fields]
+        self.arguments(name, slots, call.arguments, call.span, scope)
+        return record.shape
+
+    def arguments(self, what: str, slots: Sequence[Slot], arguments: Sequence[ast.Argument], span: Span, scope: Scope) -> None:
+        """Check the arguments of a call."""
+        by_name = {slot.name: slot for slot in slots}
+        filled: set[str] = set()
+        if sum(argument.name is None for argument in arguments) > len(slots):
+            count = sum(argument.name is None for argument in arguments)
+            self._report(faults.wrong_count(span, f"`{what}` takes {len(slots)} argument{'' if len(slots) == 1 else 's'}, not {count}"))
+        for index, argument in enumerate(arguments):
+            name = argument.name or (slots[index].name if index < len(slots) else None)
+            place = Span(argument.span.source, argument.span.start, argument.span.start + len(argument.name or argument.span.text))
+            if name is None:
+                self.type_of(argument.value, scope)
+            elif name not in by_name:
+                self.type_of(argument.value, scope)
+                self._report(faults.unknown_argument(place, f"`{what}`", name, by_name))
+            elif name in filled:
+                self._report(faults.argument_twice(place, f"`{what}`", name))
+            else:
+                filled.add(name)
+                self.expect(argument.value, by_name[name].shape, f"`{name}` of `{what}`", scope)
+        for slot in slots:
+            if slot.is_required and slot.name not in filled:
+                self._report(faults.missing_argument(span, f"`{what}`", slot.name))
+
+    def _function(self, name: str, call: ast.CallExpression, scope: Scope) -> Static:
+        types = [self.type_of(argument.value, scope) for argument in call.arguments]
+        place = call.function.span
+        if name not in FUNCTIONS:
+            if name in scope.variables:
+                self.usage.names.add(name)
+                self._report(faults.not_callable(place, name, "a variable"))
+            elif name == "score":
+                self._report(faults.call_inside_expression(call.span, name))
+            elif self._names.kind(name) is None and not scope.is_open:
+                callables = [*FUNCTIONS, *self._names.declared_as(ast.Record, ast.Program, ast.Tool), "gen", "select", "score"]
+                self._report(faults.unknown_name(place, name, callables))
+            return None
+        function = FUNCTIONS[name]
+        self._check_call(call, function.wrong_count(_positional(call)), name, function.named)
+        return self._result(name, types)
+
+    def _result(self, name: str, types: list[Static]) -> Static:
+        if name in ("min", "max", "sum", "abs", "round"):
+            return None
+        if name in ("sorted", "reversed") and types and isinstance(types[0], shapes.List):
+            return shapes.List(types[0].item)
+        return _RESULTS.get(name)
+
+    def _check_call(self, call: ast.CallExpression, wrong: str | None, name: str, named: Sequence[str]) -> None:
+        if wrong is not None:
+            self._report(faults.wrong_count(call.span, wrong))
+        for argument in call.arguments:
+            if argument.name is not None and argument.name not in named:
+                self._report(faults.unknown_argument(argument.span, f"`{name}`", argument.name, named))
+
+    def _method(self, function: ast.Attribute, call: ast.CallExpression, scope: Scope) -> Static:
+        owner = self.type_of(function.value, scope)
+        self._arguments_only(call, scope)
+        kind = kind_of(owner)
+        place = Span(call.span.source, function.span.end - len(function.name), function.span.end)
+        if kind is None:
+            if not any(function.name in methods for methods in METHODS.values()):
+                self._report(faults.unknown_field(place, "no value", function.name, [name for methods in METHODS.values() for name in methods]))
+            return None
+        methods = METHODS[_KIND_TYPES[kind]] if kind in _KIND_TYPES else METHODS[list] if kind == "branches" else {}
+        if function.name not in methods:
+            self._report(faults.unknown_field(place, f"a {kind}" if kind != "int" else "an int", function.name, methods))
+            return None
+        self._check_call(call, methods[function.name].wrong_count(_positional(call)), function.name, ())
+        return _METHOD_RESULTS.get(function.name)
+
+
+def _positional(call: ast.CallExpression) -> int:
+    return sum(argument.name is None for argument in call.arguments)
+
+
+def _known(shape: Shape) -> Static:
+    """A shape, unless it says nothing."""
+    return None if isinstance(shape, shapes.AnyJson | shapes.Schema) else shape
+
+
+def _list_of(items: list[Static], count: int) -> Static:
+    known = [shape for item in items if not isinstance(item, Choice) and (shape := shape_of_static(item)) is not None]
+    if len(known) < len(items):
+        return None
+    return shapes.List(union(known) if known else shapes.AnyJson(), count, count)
+
+
+def _options(shape: Shape) -> tuple[Shape, ...]:
+    return shape.options if isinstance(shape, shapes.Union) else (shape,)
+
+
+def _overlap(first: Shape, second: Shape) -> bool:
+    """Whether two shapes have a value in common, as far as that can be told."""
+    return any(assignable(a, b) or assignable(b, a) for a in _options(first) for b in _options(second))
+

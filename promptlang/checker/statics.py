@@ -1,0 +1,167 @@
+"""What is known of a value before the program runs: a shape, or that it is a select's choice or what a fork made; None where
+nothing is known."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TypeAlias, Union
+
+from promptlang.grammar import shapes
+from promptlang.grammar.shapes import Shape
+from promptlang.types import describe, union
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a select binds: one of `shape`, by one of `selects` (ids of their nodes)."""
+
+    shape: Shape
+    selects: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A branch of a fork, with the variables it bound."""
+
+    fields: Mapping[str, "Static"] = field(hash=False)
+
+    def part(self, name: str) -> "Static":
+        """The type of a field."""
+        return self.fields[name] if name in self.fields else BRANCH_PARTS[name]
+
+    def part_names(self) -> list[str]:
+        return [*self.fields, *BRANCH_PARTS]
+
+
+@dataclass(frozen=True)
+class Branches:
+    """The list that a fork binds."""
+
+    branch: Branch
+
+
+@dataclass(frozen=True)
+class Arms:
+    """The record of arms that a fork binds."""
+
+    arms: Mapping[str, Branch] = field(hash=False)
+
+
+Static: TypeAlias = Union[Shape, Choice, Branch, Branches, Arms, None]
+
+BRANCH_PARTS: Mapping[str, Shape] = {"text": shapes.Str(), "index": shapes.Int(0), "logprob": shapes.Float()}
+
+_KINDS: Mapping[type, str] = {
+    shapes.Str: "str",
+    shapes.Pattern: "str",
+    shapes.ContextFree: "str",
+    shapes.Int: "int",
+    shapes.Float: "float",
+    shapes.Bool: "bool",
+    shapes.Null: "none",
+    shapes.List: "list",
+    shapes.Dict: "dict",
+    shapes.Record: "record",
+}
+NUMBERS = frozenset({"int", "float", "bool"})
+
+
+def shape_of_static(static: Static) -> Shape | None:
+    """The shape of a value; None where it has none or none is known."""
+    if isinstance(static, Choice):
+        return static.shape
+    return None if isinstance(static, Branch | Branches | Arms) else static
+
+
+def kind_of(static: Static) -> str | None:
+    """The kind of value: `str`, `int`, `list`, ...; None where it is not known or is one of several."""
+    match static:
+        case Branch():
+            return "branch"
+        case Branches():
+            return "branches"
+        case Arms():
+            return "arms"
+        case Choice(shape=shape):
+            return kind_of(shape)
+        case shapes.Constant(value=value):
+            return type(value).__name__
+        case shapes.Union(options=options):
+            kinds = {kind_of(option) for option in options}
+            return kinds.pop() if len(kinds) == 1 else None
+        case None:
+            return None
+    return _KINDS.get(type(static))
+
+
+def name_of(static: Static) -> str:
+    """A type as messages say it."""
+    match static:
+        case Branch():
+            return "a branch"
+        case Branches():
+            return "a list of branches"
+        case Arms():
+            return "the arms of a fork"
+        case Choice(shape=shape):
+            return describe(shape)
+        case None:
+            return "an unknown value"
+    return describe(static)
+
+
+def join(first: Static, second: Static) -> Static:
+    """What is known of a value that is one or the other."""
+    if first == second:
+        return first
+    if isinstance(first, Choice) and isinstance(second, Choice):
+        return Choice(union((first.shape, second.shape)), first.selects | second.selects)
+    if first is None or second is None or isinstance(first, Choice | Branch | Branches | Arms):
+        return None
+    return None if isinstance(second, Choice | Branch | Branches | Arms) else union((first, second))
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable at one place: its type, and whether it has a value on every way there."""
+
+    type: Static
+    is_certain: bool = True
+
+
+@dataclass
+class Scope:
+    """The variables at one place.
+
+    Attributes:
+        variables: by name.
+        is_open: whether there may be others, of a branch nothing is known of.
+    """
+
+    variables: dict[str, Variable] = field(default_factory=dict)
+    is_open: bool = False
+
+    def copy(self) -> "Scope":
+        return Scope(dict(self.variables), self.is_open)
+
+    def bind(self, name: str, static: Static) -> None:
+        self.variables[name] = Variable(static)
+
+
+def merge(scopes: list[Scope | None]) -> Scope | None:
+    """What is known where several ways meet; None where no way leads there."""
+    reached = [scope for scope in scopes if scope is not None]
+    return reduce(_merge, reached) if reached else None
+
+
+def _merge(first: Scope, second: Scope) -> Scope:
+    variables = {}
+    for name in first.variables | second.variables:
+        a, b = first.variables.get(name), second.variables.get(name)
+        if a is None or b is None:
+            known = a or b
+            assert known is not None
+            variables[name] = Variable(known.type, False)
+        else:
+            variables[name] = Variable(join(a.type, b.type), a.is_certain and b.is_certain)
+    return Scope(variables, first.is_open or second.is_open)
