@@ -155,7 +155,7 @@ def _joined(runs: Runs) -> Runs:
     """The same slots in as few runs as possible."""
     result: list[tuple[int, int]] = []
     for start, length in runs:
-        if result and sum(result[-1]) == start:
+        if result and result[-1][0] + result[-1][1] == start:
             result[-1] = (result[-1][0], result[-1][1] + length)
         else:
             result.append((start, length))
@@ -262,7 +262,8 @@ class _Planner:
 def _slots(runs: Runs, device: torch.device | str) -> Slots:
     runs = _joined(runs)
     if len(runs) == 1:
-        return slice(runs[0][0], sum(runs[0]))
+        start, length = runs[0]
+        return slice(start, start + length)
     return torch.from_numpy(_slot_array(runs)).to(device)
 
 
@@ -298,7 +299,7 @@ def attend(
     groups = heads // kv_heads
     # [KV heads, T, groups, size]: rows that read the same keys lie side by side.
     folded = query.view(kv_heads, groups, rows, size).transpose(1, 2).contiguous()
-    state = _State(rows, groups)
+    state = _State(rows)
     for part in plan.own:
         state.put(part.rows, *_run(part, folded, keys, values, scale))
     for part in plan.more:
@@ -317,9 +318,8 @@ class _State:
     output: torch.Tensor
     lse: torch.Tensor
 
-    def __init__(self, rows: int, groups: int) -> None:
+    def __init__(self, rows: int) -> None:
         self._rows = rows
-        self._groups = groups
         self._is_empty = True
 
     def put(self, rows: Slots, output: torch.Tensor, lse: torch.Tensor) -> None:

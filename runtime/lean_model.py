@@ -32,12 +32,14 @@ class LeanConfig:
         hidden_size: width of the residual stream.
         epsilon: of the norms.
         rotation: rotary position embedding: its parameters as in a config's `rope_parameters`.
+        tied: whether the head's weight is the embedding's.
     """
 
     shape: ModelShape
     hidden_size: int
     epsilon: float
     rotation: Mapping[str, Any]
+    tied: bool
 
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> "LeanConfig | None":
@@ -69,6 +71,7 @@ class LeanConfig:
             hidden_size=config["hidden_size"],
             epsilon=config.get("rms_norm_eps", 1e-6),
             rotation=rotation,
+            tied=config.get("tie_word_embeddings", False),
         )
 
 
@@ -99,7 +102,7 @@ class LeanModel:
             for index in range(config.shape.layers)
         ]
         self._norm = weights["model.norm.weight"].to(dtype)
-        self._head = Linear(weights.get("lm_head.weight", self._embedding).to(dtype))
+        self._head = Linear(self._embedding if config.tied else weights["lm_head.weight"].to(dtype))
         self._frequencies = _frequencies(config).to(self.device)
 
     @torch.inference_mode()

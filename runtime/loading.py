@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -97,9 +98,10 @@ def _load_embedded(name: str, precision: Precision, cache: bool, tell: Progress)
     except OSError as error:
         tell(f"the converted model can't be kept: {error}")
         return _load_gguf(name, gguf, precision, tell)
-    model = _lean_model(folder, precision)
-    assert model is not None
-    return LoadedModel(model, embedded.load_tokenizer(folder), name)
+    with _explained(f"the converted model in {folder} (delete that folder to convert it again)"):
+        model = _lean_model(folder, precision)
+        assert model is not None
+        return LoadedModel(model, embedded.load_tokenizer(folder), name)
 
 
 def _download_embedded(tell: Progress) -> Path:
@@ -192,16 +194,27 @@ def _load_with_transformers(name: str, folder: Path, precision: Precision, **whe
     """Slower to load, but for any architecture; what it gives is tested."""
     from transformers import AutoModelForCausalLM
 
-    if precision.product is not Linear:
-        raise ModelError(f"{name} is no Llama-like model with safetensors, so it can't run in four bits; use float32")
     register_attention()
     with _explained(name), quiet_transformers():
         network = AutoModelForCausalLM.from_pretrained(
             folder, dtype=precision.dtype, attn_implementation=ATTENTION, trust_remote_code=False, **where
         )
-    model = TransformersModel(network)
-    self_test(model, network)
+    model = _model_of(name, network, precision)
     return LoadedModel(model, _tokenizer(name, folder, model.shape.vocab_size, **where), name)
+
+
+def _model_of(name: str, network: Any, precision: Precision) -> Model:
+    config = {key: value for key, value in network.config.to_dict().items() if key != "quantization_config"}
+    lean = LeanConfig.read(config)
+    if lean is not None:
+        model: Model = LeanModel(lean, network.state_dict(), precision.dtype, precision.product)
+    elif precision.product is Linear:
+        model = TransformersModel(network)
+    else:
+        raise ModelError(f"{name} is no Llama-like model, so it can't run in four bits; use float32")
+    if precision.product is Linear:
+        self_test(model, network)
+    return model
 
 
 def _tokenizer(name: str, folder: Path, vocab_size: int, **where: str) -> Tokenizer:
@@ -231,5 +244,6 @@ def _explained(name: str) -> Iterator[None]:
     except ModelError:
         raise
     except Exception as error:  # four libraries read these files, and each has its own errors for a broken one
-        first_line = str(error).strip().split("\n", 1)[0]
-        raise ModelError(f"{name} can't be loaded: {first_line}") from error
+        reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
+        lacks = "it lacks " if isinstance(error, KeyError) else ""
+        raise ModelError(f"{name} can't be loaded: {lacks}{reason}") from error

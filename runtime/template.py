@@ -50,7 +50,11 @@ class ConversationTemplate:
         """
         try:
             return self._template.render(
-                messages=messages, add_generation_prompt=add_generation_prompt, **self._variables
+                messages=messages,
+                add_generation_prompt=add_generation_prompt,
+                tools=None,  # templates tell "none" from "not defined", and are written for the former
+                documents=None,
+                **self._variables,
             )
         # A template computes with what it is given: it may divide, index and call, and fail as any program
         # does.

@@ -207,6 +207,12 @@ def test_two_conversions_at_once_agree(fake_gguf: Path, monkeypatch: pytest.Monk
     assert len(list(embedded.cache_folder().iterdir())) == 1
 
 
+def test_a_damaged_cache_says_what_to_delete(fake_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "find_gguf", lambda: fake_gguf)
+    folder = embedded.converted(fake_gguf, ignore)
+    refused("embedded", str(folder), "delete")
+
+
 # The embedded model --------------------------------------------------------------------------------------
 
 
@@ -242,6 +248,16 @@ def test_the_embedded_model_forked_gives_what_the_general_path_gives_cold(loaded
     self_test(loaded.model, general.network)
     tokens = loaded.tokenizer.encode("The sea is blue because " * 30)
     assert (cold_logits(loaded.model, tokens) - cold_logits(general, tokens)).abs().max() < 1e-3
+
+
+@pytest.mark.slow
+def test_a_gguf_file_loads(loaded: LoadedModel) -> None:
+    gguf = embedded.find_gguf()
+    assert gguf is not None
+    again = load(str(gguf))
+    tokens = loaded.tokenizer.encode("The sea is")
+    assert again.tokenizer.encode("The sea is") == tokens
+    assert torch.allclose(cold_logits(again.model, tokens), cold_logits(loaded.model, tokens), atol=1e-4)
 
 
 @pytest.mark.slow
