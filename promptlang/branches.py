@@ -33,11 +33,18 @@ class BranchValue(Parts):
     scope: dict[str, Any] = field(repr=False)
 
     def part(self, name: str) -> Value:
-        own: dict[str, Value] = {"text": self.text, "index": self.index, "logprob": self.logprob}
-        return self.fields[name] if name in self.fields else own[name]
+        return self._parts[name]
 
     def part_names(self) -> tuple[str, ...]:
-        return tuple(self.fields)
+        return tuple(self._parts)
+
+    @property
+    def _parts(self) -> dict[str, Value]:
+        return {"text": self.text, "index": self.index, "logprob": self.logprob, **self.fields}
+
+    def plain(self) -> Value:
+        """In JSON a branch is the variables it bound."""
+        return self.fields
 
 
 class Branch:

@@ -17,7 +17,7 @@ from promptlang.expressions import EvaluationError, evaluate
 from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.constraint import Constraint, ConstraintError
 from promptlang.grammar.reader import read, validate
-from promptlang.grammar.shapes import Shape, Str
+from promptlang.grammar.shapes import Bool, Constant, Float, Int, Null, Shape, Str, Union
 from promptlang.graph import (
     AdoptNode,
     CallNode,
@@ -65,6 +65,9 @@ from promptlang.values import ChoiceValue, RecordValue, Value, render_text
 T = TypeVar("T")
 
 DEFAULT_MAX_TOKENS = 256
+SCALAR_TOKENS = 32
+"""The token limit of a number, a truth value or a constant, where the program gives none."""
+
 DEFAULT_ROUNDS = 64
 DEEPEST_CALL = 64
 MOST_BRANCHES = 4096
@@ -354,7 +357,7 @@ class Interpreter:
                 prompt=prompt,
                 stream=self._stream(frame, options.get("seed")),
                 usage=frame.run.usage,
-                max_tokens=options.get("max_tokens", DEFAULT_MAX_TOKENS),
+                max_tokens=options.get("max_tokens", SCALAR_TOKENS if _is_scalar(node.shape) else DEFAULT_MAX_TOKENS),
                 min_tokens=options.get("min_tokens", 0),
                 sampling=Sampling(**{name: options[name] for name in _SAMPLING if name in options}),
                 stop=(stop,) if isinstance(stop, str) else tuple(stop),
@@ -722,6 +725,12 @@ class Interpreter:
 
 
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
+
+
+def _is_scalar(shape: Shape | None) -> bool:
+    if isinstance(shape, Union):
+        return all(map(_is_scalar, shape.options))
+    return isinstance(shape, Int | Float | Bool | Null | Constant)
 
 
 def is_whole(value: Any) -> bool:

@@ -16,7 +16,7 @@ from promptlang.runtime.kv_pool import KvPool
 from promptlang.runtime.loading import LoadedModel
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.radix_tree import Node, RadixTree
-from promptlang.runtime.requests import Answer, Cancelled, Generate, Request, RequestError
+from promptlang.runtime.requests import Answer, Generate, Request, RequestError
 from promptlang.runtime.sampler import sample
 from promptlang.runtime.scheduler import Job, Scheduler
 from promptlang.runtime.scoring import ScoreJob
@@ -104,6 +104,7 @@ class Engine:
         else:
             job = ScoreJob(answer, request, self.cache)
         self._scheduler.add(job)
+        answer.on_cancel = lambda: self._scheduler.drop(job)
         return answer
 
     @property
@@ -151,8 +152,6 @@ class Engine:
         """
         started = perf_counter()
         scheduler = self._scheduler
-        for job in scheduler.drop_cancelled():
-            job.answer.fail(Cancelled())
         if scheduler.is_idle:
             return False
         work = scheduler.plan()

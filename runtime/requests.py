@@ -116,7 +116,7 @@ class Answer:
         self.result: Generated | Scored | None = None
         self.error: Exception | None = None
         self.on_done: Callable[[], None] | None = None
-        self.is_cancelled = False
+        self.on_cancel: Callable[[], None] | None = None
 
     @property
     def is_done(self) -> bool:
@@ -131,8 +131,10 @@ class Answer:
         self._tell()
 
     def cancel(self) -> None:
-        """Ask the engine to drop the request; it does before its next step."""
-        self.is_cancelled = True
+        """Drop the request, between two steps; its KV is free at once."""
+        if not self.is_done and self.on_cancel is not None:
+            self.on_cancel()
+            self.fail(Cancelled())
 
     def _tell(self) -> None:
         if self.on_done is not None:

@@ -61,15 +61,12 @@ class Scheduler:
     def add(self, job: Job) -> None:
         self._waiting.append(_Waiting(job, self._step))
 
-    def drop_cancelled(self) -> list[Job]:
-        """Let go of the jobs whose answer nobody wants any more."""
-        dropped = [job for job in self._running if job.answer.is_cancelled]
-        for job in dropped:
+    def drop(self, job: Job) -> None:
+        """Let go of a job that nobody wants any more."""
+        if job in self._running:
             job.release()
-        dropped += [entry.job for entry in self._waiting if entry.job.answer.is_cancelled]
-        self._running = [job for job in self._running if not job.answer.is_cancelled]
-        self._waiting = [entry for entry in self._waiting if not entry.job.answer.is_cancelled]
-        return dropped
+            self._running.remove(job)
+        self._waiting = [entry for entry in self._waiting if entry.job is not job]
 
     def abandon(self) -> None:
         """Drop every job; nothing stays locked or owned."""

@@ -1,0 +1,544 @@
+"""What programs mean when they run, on a tiny random model: its answers are nonsense, their shapes are not."""
+
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from promptlang.checker import check
+from promptlang.conversion import ArgumentsError, bind_arguments, to_json
+from promptlang.interpreter import Interpreter, Outcome, RunError
+from promptlang.loader import load
+from promptlang.lower import lower
+from promptlang.runtime.engine import Engine
+from tiny_engine import tiny_engine
+
+
+class Runner:
+    """Runs program texts, each from a file of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def interpreter(self, text: str, engine: Engine | None = None, seed: int = 0) -> Interpreter:
+        file = self._folder / "program.pl"
+        file.write_text(dedent(text).strip() + "\n")
+        checked = check(load(file))
+        assert checked.ok, checked.diagnostics
+        self.graphs = lower(checked)
+        self.engine = engine or tiny_engine()
+        return Interpreter(self.engine, self.graphs, seed)
+
+    def outcome(self, text: str, engine: Engine | None = None, seed: int = 0, **arguments: Any) -> Outcome:
+        interpreter = self.interpreter(text, engine, seed)
+        graph = next(iter(self.graphs.values()))
+        outcome = interpreter.wait(interpreter.start(graph.name, bind_arguments(graph, arguments)))
+        self.engine.check()
+        return outcome
+
+    def __call__(self, text: str, engine: Engine | None = None, seed: int = 0, **arguments: Any) -> Any:
+        return to_json(self.outcome(text, engine, seed, **arguments).result)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Runner:
+    return Runner(tmp_path)
+
+
+def fault(run: Runner, text: str, **arguments: Any) -> RunError:
+    with pytest.raises(RunError) as caught:
+        run(text, **arguments)
+    run.engine.check()
+    return caught.value
+
+
+# Values and shapes -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "holds"),
+    [
+        ("int in 1..5", lambda value: value in range(1, 6)),
+        ("int in -3..12", lambda value: -3 <= value <= 12),
+        ("bool", lambda value: isinstance(value, bool)),
+        ('"yes" | "no"', lambda value: value in ("yes", "no")),
+        ("/[A-Z]{3}-[0-9]{2}/", lambda value: len(value) == 6),
+        ("str(max=5)", lambda value: len(value) <= 5),
+        ("list[int in 0..9, 2..3]", lambda value: len(value) in (2, 3) and all(0 <= item <= 9 for item in value)),
+        ("float in 0..1", lambda value: 0 <= value <= 1),
+    ],
+)
+@pytest.mark.parametrize("temperature", [0, 1.5])
+def test_a_typed_answer_has_the_types_value(run: Runner, shape: str, holds: Any, temperature: float) -> None:
+    value = run(f"""
+        program main():
+            "The quick brown fox: "
+            x = gen({shape}, temperature={temperature}, max_tokens=24)
+            return x
+        """)
+    assert holds(value)
+
+
+def test_a_record_answer_is_a_record(run: Runner) -> None:
+    value = run("""
+        record Dog:
+            name: str(max=8)
+            age: int in 0..20
+            good: bool
+
+        program main() -> Dog:
+            "The dog as JSON: "
+            dog = gen(Dog, temperature=1, max_tokens=60)
+            log dog.name
+            return dog
+        """)
+    assert list(value) == ["name", "age", "good"]
+
+
+def test_without_a_return_the_result_is_the_variables(run: Runner) -> None:
+    value = run(
+        """
+        program main(x: int):
+            "Number ${x}: "
+            y = x + 1
+            z = gen(int in 0..9)
+            log y + z
+        """,
+        x=4,
+    )
+    assert value["y"] == 5
+    assert set(value) == {"y", "z"}
+
+
+def test_a_stop_followed_by_the_same_text_is_neither_lost_nor_doubled(run: Runner) -> None:
+    value = run("""
+        program main():
+            "The fox "
+            x = gen(stop="e", max_tokens=40)
+            "e"
+            fork 1 as b:
+                " and"
+            return [x, b[0].text]
+        """)
+    assert "e" not in value[0]
+
+
+def test_select_takes_an_option_and_knows_all_probabilities(run: Runner) -> None:
+    value = run("""
+        program main():
+            "The "
+            animal = select("fox", "dog", "lazy dog", "fo")
+            return [animal, animal.probs]
+        """)
+    assert value[0] in value[1]
+    assert sum(value[1].values()) == pytest.approx(1)
+
+
+def test_one_option_needs_no_model(run: Runner) -> None:
+    outcome = run.outcome("""
+        program main():
+            "The "
+            animal = select(options=["fox"])
+            return animal
+        """)
+    assert outcome.result == "fox"
+    assert outcome.usage.calls == 0
+
+
+def test_score_leaves_the_prompt_as_it_was(run: Runner) -> None:
+    likely, answer, alone = run("""
+        program main():
+            "The quick brown"
+            fork as b:
+                arm scored:
+                    s = score(" fox")
+                    x = gen(max_tokens=6)
+                arm plain:
+                    x = gen(max_tokens=6)
+            return [b.scored.s, b.scored.x, b.plain.x]
+        """)
+    assert likely < 0
+    assert answer == alone
+
+
+# Forks ---------------------------------------------------------------------------------------------------------
+
+
+def test_branches_share_the_prefix_and_leave_the_parent_alone(run: Runner) -> None:
+    outcome = run.outcome("""
+        program main():
+            "The quick brown fox jumps over the lazy dog. "
+            fork 4 as b:
+                "Branch:"
+                x = gen(max_tokens=4, temperature=1)
+            "After."
+            y = gen(max_tokens=4)
+            return [[one.x for one in b], y]
+        """)
+    assert len(outcome.result[0]) == 4
+    assert outcome.usage.computed_tokens <= outcome.usage.optimal_tokens + outcome.usage.calls
+
+
+def test_branch_results_come_in_branch_order_with_their_fields(run: Runner) -> None:
+    value = run("""
+        program main():
+            fork word in ["fox", "dog", "hill"] as b:
+                "The ${word}"
+                n = len(word)
+            return [[one.index, one.word, one.n, one.text] for one in b]
+        """)
+    assert value == [[0, "fox", 3, "The fox"], [1, "dog", 3, "The dog"], [2, "hill", 4, "The hill"]]
+
+
+def test_keep_best_keeps_the_best_in_branch_order(run: Runner) -> None:
+    value = run("""
+        program main():
+            fork score in [2, 5, 5, 1, 4] as b:
+                "The dog"
+                keep 3 by score
+            return [one.index for one in b]
+        """)
+    assert value == [1, 2, 4]
+
+
+def test_keep_where_prunes_at_once(run: Runner) -> None:
+    value = run("""
+        program main():
+            fork n in range(6) as b:
+                keep where n % 2 == 0
+                "The dog"
+                x = gen(max_tokens=2)
+            return [one.n for one in b]
+        """)
+    assert value == [0, 2, 4]
+
+
+def test_keep_first_ends_the_slower_ones(run: Runner) -> None:
+    outcome = run.outcome("""
+        program main():
+            "The fox: "
+            fork n in [30, 2, 30] as b:
+                x = gen(max_tokens=n, min_tokens=n)
+                keep first 1
+            return [one.n for one in b]
+        """)
+    assert outcome.result == [2]
+    assert outcome.usage.generated_tokens < 62
+
+
+def test_keeping_none_is_an_error_unless_allowed(run: Runner) -> None:
+    program = """
+        program main():
+            fork n in [1, 2] as b{}:
+                keep where n > 2
+            return len(b)
+        """
+    assert run(program.format(" or none")) == 0
+    assert "no branch of b" in fault(run, program.format("")).message
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_fork_of_any_size_before_any_text(run: Runner, count: int) -> None:
+    value = run(
+        """
+        program main(n: int):
+            fork n as b:
+                x = gen(max_tokens=2)
+            return len(b)
+        """,
+        n=count,
+    )
+    assert value == count
+
+
+def test_forks_nest_and_keeps_belong_to_the_inner_one(run: Runner) -> None:
+    value = run("""
+        program main():
+            fork i in range(3) as outer:
+                fork j in range(3) as inner:
+                    keep 1 by j * (1 if i != 1 else -1)
+                best = inner[0].j
+                keep 2 by i
+            return [[one.i, one.best] for one in outer]
+        """)
+    assert value == [[1, 0], [2, 2]]
+
+
+def test_keep_in_a_loop_prunes_round_by_round(run: Runner) -> None:
+    value = run("""
+        program main():
+            fork n in range(8) as b:
+                for width in [4, 2, 1]:
+                    keep width by n
+            return [one.n for one in b]
+        """)
+    assert value == [7]
+
+
+def test_adopt_takes_prompt_and_variables(run: Runner) -> None:
+    value = run("""
+        program main():
+            "The fox"
+            fork tail in [" runs", " sleeps"] as b:
+                "${tail} over"
+                length = len(tail)
+            adopt b[1]
+            x = gen(max_tokens=5)
+            return [length, tail, x]
+        """)
+    straight = run("""
+        program main():
+            "The fox sleeps over"
+            x = gen(max_tokens=5)
+            return x
+        """)
+    assert value == [7, " sleeps", straight]
+
+
+def test_a_branch_gives_what_it_gives_alone(run: Runner) -> None:
+    program = """
+        program main(words: list[str], only: int):
+            "The quick brown fox. "
+            fork i in range(len(words)) as b or none:
+                keep where only < 0 or i == only
+                "The ${words[i]}"
+                x = gen(max_tokens=8, temperature=1)
+            return [one.x for one in b]
+        """
+    words = ["fox", "dog", "hill", "lazy dog"]
+    together = run(program, words=words, only=-1)
+    assert [run(program, words=words, only=index)[0] for index in range(4)] == together
+
+
+def test_a_failing_branch_is_named_and_fails_the_fork(run: Runner) -> None:
+    error = fault(
+        run,
+        """
+        program main():
+            fork n in [1, 0, 2] as parts:
+                "The dog"
+                x = gen(max_tokens=3)
+                y = 6 / n
+            return [one.y for one in parts]
+        """,
+    )
+    assert error.path == ("parts[1]",)
+    assert error.span.position.line == 5
+
+
+def test_a_reused_fork_name_loses_nothing(run: Runner) -> None:
+    value = run("""
+        program main():
+            seen = []
+            for base in [10, 20]:
+                fork n in [1, 2] as b:
+                    v = base + n
+                seen = seen + [one.v for one in b]
+            return seen
+        """)
+    assert value == [11, 12, 21, 22]
+
+
+# Calls, fragments, control flow ------------------------------------------------------------------------------
+
+
+def test_calls_run_side_by_side_on_prompts_of_their_own(run: Runner) -> None:
+    outcome = run.outcome("""
+        program main():
+            a = ask("fox")
+            b = ask("dog")
+            return [a, b]
+
+        program ask(word: str):
+            "The ${word}"
+            x = gen(max_tokens=10, min_tokens=10)
+            return x
+        """)
+    assert outcome.usage.forwards <= 12
+
+
+def test_a_failed_call_is_reported_where_it_failed_though_nobody_reads_it(run: Runner) -> None:
+    error = fault(
+        run,
+        """
+        program main():
+            a = ask(0)
+            "The fox"
+            x = gen(max_tokens=2)
+            return x
+
+        program ask(n: int):
+            return 1 / n
+        """,
+    )
+    assert error.span.position.line == 8
+    assert error.path == ("ask()",)
+
+
+def test_endless_recursion_is_an_error(run: Runner) -> None:
+    assert (
+        "deeper"
+        in fault(
+            run,
+            """
+        program main():
+            x = main()
+            return x
+        """,
+        ).message
+    )
+
+
+def test_a_fragment_writes_here_with_variables_of_its_own(run: Runner) -> None:
+    value = run("""
+        fragment greet(word: str, times: int = 2):
+            x = word * times
+            "Hello ${x}!"
+
+        program main():
+            x = 1
+            fork 1 as b:
+                use greet("fox")
+                use greet("dog", times=1)
+            return [x, b[0].text]
+        """)
+    assert value == [1, "Hello foxfox!Hello dog!"]
+
+
+def test_loops_break_continue_and_end(run: Runner) -> None:
+    value = run("""
+        program main():
+            seen = []
+            for n in range(10):
+                if n == 2:
+                    continue
+                elif n == 5:
+                    break
+                else:
+                    seen = seen + [n]
+            n = 0
+            while n < 100 limit 7:
+                n = n + 1
+            return [seen, n]
+        """)
+    assert value == [[0, 1, 3, 4], 7]
+
+
+def test_a_loop_without_end_is_stopped(run: Runner) -> None:
+    assert (
+        "64 rounds"
+        in fault(
+            run,
+            """
+        program main():
+            n = 0
+            while n < 1000:
+                n = n + 1
+            return n
+        """,
+        ).message
+    )
+
+
+def test_turns_are_rendered_by_the_template(run: Runner) -> None:
+    outcome = run.outcome("""
+        program main():
+            system: "Be brief."
+            user: "How are you?"
+            assistant: x = gen(max_tokens=4)
+            user: "And the dog?"
+            assistant: y = gen(max_tokens=4)
+            return [x, y]
+        """)
+    engine = run.engine
+    x, _ = outcome.result
+    whole = engine.tokenizer.render(
+        [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "How are you?"},
+            {"role": "assistant", "content": x},
+            {"role": "user", "content": "And the dog?"},
+        ],
+        add_generation_prompt=True,
+    )
+    cached = max(("".join(_spelled(engine, node)) for node in engine.tree.nodes()), key=len)
+    assert cached.startswith(whole)
+
+
+def _spelled(engine: Engine, node: Any) -> list[str]:
+    names = {token: name for name, token in engine.tokenizer.special_tokens.items()}
+    tokens = engine.tree.tokens_of(node).tolist()
+    text, plain = [], []
+    for token in tokens:
+        if token in names:
+            text += [engine.tokenizer.decode(plain), names[token]]
+            plain = []
+        else:
+            plain.append(token)
+    return [*text, engine.tokenizer.decode(plain)]
+
+
+# Reproducible, and without a cache the same -------------------------------------------------------------------
+
+MIXED = """
+    program main(topic: str):
+        system: "Be brief about ${topic}."
+        user: "Which animal?"
+        assistant: animal = select("fox", "dog", "lazy dog")
+        fork 3 as drafts:
+            user: "Say something."
+            assistant: body = gen(max_tokens=8, temperature=1, stop="\\n")
+            user: "Rate it."
+            assistant: rating = gen(int in 1..5, temperature=1)
+            keep 2 by rating
+        adopt drafts[0]
+        assistant: last = gen(max_tokens=4)
+        return [animal, [one.body for one in drafts], rating, last]
+    """
+
+
+@pytest.mark.parametrize("options", [{"shares": False}, {"tokens_a_step": 16}, {"answers_at_once": 2}, {"tokens": 220}])
+def test_results_do_not_depend_on_how_the_engine_runs(run: Runner, options: dict[str, Any]) -> None:
+    expected = run(MIXED, topic="foxes", seed=7)
+    assert run(MIXED, tiny_engine(**options), topic="foxes", seed=7) == expected
+
+
+def test_another_seed_gives_another_run(run: Runner) -> None:
+    assert run(MIXED, topic="foxes", seed=7) != run(MIXED, topic="foxes", seed=8)
+
+
+def test_rows_beside_each_other_give_what_each_gives_alone(run: Runner) -> None:
+    interpreter = run.interpreter(MIXED, seed=3)
+    graph = run.graphs["main"]
+    topics = ["foxes", "dogs", "hills", "the lazy"]
+    tasks = [interpreter.start("main", {"topic": topic}, row=row) for row, topic in enumerate(topics)]
+    together = [to_json(interpreter.wait(task).result) for task in tasks]
+    for row, topic in enumerate(topics):
+        alone = run.interpreter(MIXED, seed=3)
+        assert to_json(alone.wait(alone.start(graph.name, {"topic": topic}, row=row)).result) == together[row]
+
+
+def test_a_pin_is_locked_until_the_run_ends(run: Runner) -> None:
+    outcome = run.outcome("""
+        program main():
+            "The quick brown fox jumps over the lazy dog."
+            pin
+            x = gen(max_tokens=3)
+            return x
+        """)
+    assert outcome.result is not None
+    assert run.engine.tree.locked == 0
+
+
+# Arguments -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({}, "'n'"), ({"n": "three"}, "n"), ({"n": 3, "m": 1}, "'m'"), ({"n": 9}, "n")],
+)
+def test_arguments_that_do_not_fit_are_named(run: Runner, given: dict[str, Any], message: str) -> None:
+    run.interpreter("program main(n: int in 1..5):\n    return n")
+    with pytest.raises(ArgumentsError, match=message):
+        bind_arguments(run.graphs["main"], given)
