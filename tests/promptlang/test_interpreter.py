@@ -5,6 +5,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from tiny_engine import tiny_engine
 
 from promptlang.checker import check
 from promptlang.conversion import ArgumentsError, bind_arguments, to_json
@@ -12,7 +13,6 @@ from promptlang.interpreter import Interpreter, Outcome, RunError
 from promptlang.loader import load
 from promptlang.lower import lower
 from promptlang.runtime.engine import Engine
-from tiny_engine import tiny_engine
 
 
 class Runner:
