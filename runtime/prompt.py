@@ -115,7 +115,10 @@ class Prompt:
         if self._pending:
             runs = self._render()
             self._pending.clear()
-            self._tokens.extend(self._encode(runs))
+            tokens = self._encode(runs)
+            if tokens[:1] == self._tokens == [self._tokenizer.bos_id]:
+                tokens = tokens[1:]  # the template writes the beginning token itself
+            self._tokens.extend(tokens)
             self.ends_in_text = bool(runs) and not runs[-1].literal
         return self._tokens
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_engine import tiny_tokenizer
 from tiny_tokenizers import byte_level
+from tokenizers import processors
 
 from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.chat_template import ChatTemplate, TemplateError
@@ -89,6 +90,17 @@ def test_text_behind_a_closed_turn_stands_behind_its_end_token() -> None:
     prompt.add("between")
     talk(prompt, [("user", "again")])
     assert spell(tokenizer, prompt.flush()) == ("<|im_start|>user\nhello<|im_end|>\nbetween<|im_start|>user\nagain")
+
+
+@pytest.mark.parametrize("written", ["<s>", ""])
+def test_the_beginning_token_stands_once(written: str) -> None:
+    backend = byte_level()
+    start = backend.token_to_id("<s>")
+    backend.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", start)])
+    settings = TokenizerSettings(backend.get_vocab_size(), (4,), {"bos_token": "<s>"}, written + CHATML)
+    prompt = new_prompt(Tokenizer(backend, settings))
+    talk(prompt, TALK)
+    assert prompt.flush().count(start) == 1
 
 
 def test_a_refused_role_is_named() -> None:
