@@ -177,9 +177,9 @@ def wrong_type(span: Span, what: str, wanted: str, found: str) -> Diagnostic:
     return Diagnostic("PL201", f"{what} must be {wanted}, not {found}", span)
 
 
-def wrong_operands(span: Span, operator: str, left: str, right: str) -> Diagnostic:
-    is_text = operator == "+" and "str" in (left, right)
-    return Diagnostic("PL202", f"`{operator}` can't take {left} and {right}", span, fix="fill a value into text with `${...}`" if is_text else None)
+def wrong_operands(span: Span, operator: str, left: str, right: str, fills_text: bool = False) -> Diagnostic:
+    fix = "fill a value into text with `${...}`" if fills_text else None
+    return Diagnostic("PL202", f"`{operator}` can't take {left} and {right}", span, fix=fix)
 
 
 def missing_argument(span: Span, what: str, name: str) -> Diagnostic:

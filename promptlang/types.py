@@ -33,7 +33,7 @@ def describe(shape: Shape) -> str:
             return "str" if maximum is None else f"str(max={maximum})"
         case Int(low=low, high=high) | Float(low=low, high=high):
             name = "int" if isinstance(shape, Int) else "float"
-            return name if low is None and high is None else f"{name} in {low}..{high}"
+            return name if low is None or high is None else f"{name} in {low}..{high}"
         case Bool():
             return "bool"
         case Null():
@@ -49,7 +49,7 @@ def describe(shape: Shape) -> str:
         case Union(options=options):
             return " | ".join(map(describe, options))
         case List(item=item, minimum=minimum, maximum=maximum):
-            bounds = "" if minimum is None and maximum is None else f", {minimum}..{maximum}"
+            bounds = "" if minimum is None or maximum is None else f", {minimum}..{maximum}"
             return f"list[{describe(item)}{bounds}]"
         case Dict(value=value_shape):
             return f"dict[str, {describe(value_shape)}]"

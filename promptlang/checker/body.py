@@ -76,7 +76,8 @@ class BodyChecker:
         }
 
     def check(self, info: ProgramInfo | FragmentInfo) -> None:
-        """Check the whole body."""
+        """Check the whole body; variables count as unused only where nothing else is wrong."""
+        known = len(self._diagnostics)
         scope = Scope({name: Variable(_static(shape)) for name, shape in info.shapes.items()})
         for parameter in self._declaration.parameters:
             start = parameter.span.start
@@ -85,7 +86,8 @@ class BodyChecker:
         self._block(self._declaration.body, Place())
         if isinstance(info, ProgramInfo) and info.returns is not None and self._scope is not None:
             self._report(faults.may_not_return(self._declaration.name_span, describe(info.returns)))
-        self._report_unused()
+        if not any(diagnostic.is_error for diagnostic in self._diagnostics[known:]):
+            self._report_unused()
         self._note_scores()
 
     def _report(self, diagnostic: Diagnostic) -> None:
@@ -232,6 +234,9 @@ class BodyChecker:
         if returns is not None and not self._inference.may_be(static, returns):
             self._report(faults.wrong_type(statement.value.span, "the result", describe(returns), name_of(static)))
 
+    def _count(self, expression: ast.Expression, what: str, scope: Scope) -> None:
+        self._inference.expect(expression, shapes.Int(0), what, scope, "a whole number, at least 0")
+
     def _nothing(self, statement: ast.Statement, scope: Scope, place: Place) -> None:
         pass
 
@@ -264,7 +269,7 @@ class BodyChecker:
         inner = _widened(scope, statement.body)
         self._inference.type_of(statement.condition, inner)
         if statement.limit is not None:
-            self._inference.expect(statement.limit, shapes.Int(0), "the limit", scope)
+            self._count(statement.limit, "the limit", scope)
         is_true = isinstance(statement.condition, ast.Literal) and bool(statement.condition.value)
         self._loop(statement.body, scope, inner, place, is_true)
 
@@ -286,7 +291,7 @@ class BodyChecker:
     # Branches ----------------------------------------------------------------------------------------
 
     def _fork_count(self, statement: ast.ForkCount, scope: Scope, place: Place) -> None:
-        self._inference.expect(statement.count, shapes.Int(0), "the count of a fork", scope)
+        self._count(statement.count, "the count of a fork", scope)
         branch = self._branch(statement.body, scope.copy(), scope, place, ())
         self._bind_fork(statement.name, Branches(branch), statement, scope)
 
@@ -324,10 +329,10 @@ class BodyChecker:
             self._report(faults.outside_fork(_first_word(statement.span), "keep"))
         match statement:
             case ast.KeepBest(count=count, by=by):
-                self._inference.expect(count, shapes.Int(0), "how many branches to keep", scope)
-                self._inference.expect(by, shapes.Float(), "what branches are ranked by", scope)
+                self._count(count, "how many branches to keep", scope)
+                self._inference.expect(by, shapes.Float(), "what branches are ranked by", scope, "a number")
             case ast.KeepFirst(count=count):
-                self._inference.expect(count, shapes.Int(0), "how many branches to keep", scope)
+                self._count(count, "how many branches to keep", scope)
             case ast.KeepWhere(condition=condition):
                 self._inference.type_of(condition, scope)
 

@@ -28,6 +28,7 @@ from promptlang.types import assignable, describe, field_shape, shape_of, union
 from promptlang.values import RecordType
 
 _STR, _INT, _FLOAT, _BOOL = shapes.Str(), shapes.Int(), shapes.Float(), shapes.Bool()
+_BOUND = shapes.Union((_INT, shapes.Null()))
 _TEXTS = shapes.List(_STR)
 _RESULTS: Mapping[str, Shape] = {
     "len": shapes.Int(0), "str": _STR, "int": _INT, "float": _FLOAT, "bool": _BOOL, "range": shapes.List(_INT), "any": _BOOL, "all": _BOOL,
@@ -112,7 +113,7 @@ class Inference:
             case ast.Slice(value=value):
                 for bound in (expression.start, expression.stop, expression.step):
                     if bound is not None:
-                        self.expect(bound, _INT, "a slice's bound", scope)
+                        self.expect(bound, _BOUND, "a slice's bound", scope, "int")
                 return self._sliced(self.type_of(value, scope))
             case ast.Unary(operator=operator, operand=operand):
                 return self._unary(operator, self.type_of(operand, scope), expression.span)
@@ -135,11 +136,13 @@ class Inference:
                 return self._call(expression, scope)
         raise AssertionError(f"no type for {type(expression).__name__}")
 
-    def expect(self, expression: ast.Expression, wanted: Shape, what: str, scope: Scope) -> None:
-        """Report an expression that can't have a shape."""
+    def expect(
+        self, expression: ast.Expression, wanted: Shape, what: str, scope: Scope, in_words: str | None = None
+    ) -> None:
+        """Report an expression that can't have a shape, which `in_words` may name."""
         found = self.type_of(expression, scope)
         if not self.may_be(found, wanted):
-            self._report(faults.wrong_type(expression.span, what, describe(wanted), name_of(found)))
+            self._report(faults.wrong_type(expression.span, what, in_words or describe(wanted), name_of(found)))
 
     def may_be(self, static: Static, wanted: Shape) -> bool:
         """Whether a value of a type may have a shape."""
@@ -271,7 +274,8 @@ class Inference:
                 return None
             case ("*", ("str" | "list"), ("int" | "bool")) | ("*", ("int" | "bool"), ("str" | "list")):
                 return self._sliced(left if kinds[0] in ("str", "list") else right)
-        self._report(faults.wrong_operands(span, operator, name_of(left), name_of(right)))
+        fills_text = operator == "+" and "str" in kinds
+        self._report(faults.wrong_operands(span, operator, name_of(left), name_of(right), fills_text))
         return None
 
     def _comparison(self, expression: ast.Comparison, scope: Scope) -> Static:
@@ -368,7 +372,8 @@ class Inference:
         record = found[0].constants.get(found[1].name)
         if not isinstance(record, RecordType):
             return self._arguments_only(call, scope)
-        slots = [Slot(item.name, field_shape(record.shape, item.name), item.required) for item in record.shape.fields]
+        names = [item.name for item in record.shape.fields]
+        slots = [Slot(item, field_shape(record.shape, item), item not in record.defaults) for item in names]
         self.arguments(name, slots, call.arguments, call.span, scope)
         return record.shape
 

@@ -208,7 +208,7 @@ class TypeResolver:
         return shape
 
     def _record(self, declaration: ast.Record) -> shapes.Record:
-        fields = {item.name: shapes.Field(item.name, self.resolve(item.type), item.default is None) for item in declaration.fields}
+        fields = {item.name: shapes.Field(item.name, self.resolve(item.type)) for item in declaration.fields}
         return shapes.Record(declaration.name, tuple(fields.values()))
 
     def resolve(self, written: ast.TypeExpression) -> Shape:
@@ -318,7 +318,7 @@ def _can_end(shape: Shape) -> bool:
         case shapes.List(item=item, minimum=minimum):
             return not minimum or _can_end(item)
         case shapes.Record(fields=fields):
-            return all(_can_end(item.shape) for item in fields if item.required)
+            return all(_can_end(item.shape) for item in fields)
     return True
 
 
