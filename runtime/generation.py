@@ -79,7 +79,7 @@ class GenerateJob:
         return SamplingRow(
             sampling=self._request.sampling,
             mask=self._mask(),
-            uniform=self._request.stream.uniform(len(self._generated)),
+            noise=self._request.stream.bits(len(self._generated)),
             history=self.sequence.tokens,
         )
 

@@ -23,7 +23,11 @@ class RandomStream:
         """The stream of a place below this one; `RandomStream(s, a).child(b)` is `RandomStream(s, a, b)`."""
         return RandomStream(*self._path, *path)  # type: ignore[arg-type]
 
+    def bits(self, step: int) -> int:
+        """The 64 random bits of `step`."""
+        digest = hashlib.blake2b(step.to_bytes(8, "little"), key=self._key, digest_size=8).digest()
+        return int.from_bytes(digest, "little")
+
     def uniform(self, step: int) -> float:
         """The number for `step`, uniform in [0, 1), with 53 random bits."""
-        digest = hashlib.blake2b(step.to_bytes(8, "little"), key=self._key, digest_size=8).digest()
-        return (int.from_bytes(digest, "little") >> 11) * 2.0**-53
+        return (self.bits(step) >> 11) * 2.0**-53

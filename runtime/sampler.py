@@ -46,13 +46,13 @@ class SamplingRow:
     Attributes:
         sampling: how.
         mask: the allowed tokens; None allows all.
-        uniform: the random number in [0, 1) that decides; unused at temperature 0.
+        noise: 64 random bits that decide; unused at temperature 0.
         history: tokens that the repetition penalty looks back on.
     """
 
     sampling: Sampling
     mask: Mask | None = None
-    uniform: float = 0.0
+    noise: int = 0
     history: Sequence[int] = ()
 
 
@@ -91,7 +91,7 @@ def _choose(values: Values, row: SamplingRow) -> int:
         values = _masked(values, row.mask)
     if sampling.temperature == 0.0:
         return int(values.argmax())
-    return _invert(_filtered(_weights(values, sampling.temperature), sampling), row.uniform)
+    return _draw(_filtered(_weights(values, sampling.temperature), sampling), row.noise)
 
 
 def _penalised(values: Values, history: Sequence[int], penalty: float) -> Values:
@@ -131,18 +131,26 @@ def _filtered(weights: Values, sampling: Sampling) -> Values:
     return weights
 
 
-_BLOCK = 256
+_NEGLIGIBLE = 1e-12
+"""Tokens this much less likely than the likeliest are never drawn."""
 
 
-def _invert(weights: Values, uniform: float) -> int:
-    """Where the cumulative distribution passes `uniform`: first in which block, then where in it."""
-    blocks = np.add.reduceat(weights, np.arange(0, len(weights), _BLOCK), dtype=np.float64).cumsum()
-    target = uniform * blocks[-1]
-    block = min(int(np.searchsorted(blocks, target, side="right")), len(blocks) - 1)
-    start = block * _BLOCK
-    inside = weights[start : start + _BLOCK].cumsum(dtype=np.float64)
-    before = blocks[block - 1] if block else 0.0
-    index = start + min(int(np.searchsorted(inside, target - before, side="right")), len(inside) - 1)
-    while weights[index] == 0.0:  # rounding may step past the last weight of a block
-        index -= 1
-    return index
+def _draw(weights: Values, noise: int) -> int:
+    """A token in proportion to the weights, by the Gumbel-max trick (Gumbel 1954; Maddison et al., arXiv:1411.0030).
+
+    Each token's noise depends on the token alone, so that a change in the last bits of the logits, as other batch
+    mates may cause, turns the draw only where two tokens are as good as tied. Along a cumulative distribution it
+    would add up.
+    """
+    tokens = np.flatnonzero(weights > _NEGLIGIBLE)
+    scores = np.log(weights[tokens].astype(np.float64)) - np.log(-np.log(_uniforms(noise, tokens)))
+    return int(tokens[scores.argmax()])
+
+
+def _uniforms(noise: int, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """A number in (0, 1) for each token: SplitMix64 (Steele et al. 2014) of the bits and the token."""
+    state = tokens.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(noise)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    state ^= state >> np.uint64(31)
+    return ((state >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
