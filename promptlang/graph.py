@@ -3,8 +3,8 @@
 Regions nest as blocks do. The order in a region is the prompt chain; `reads` and `writes` are the data edges.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 from promptlang.ast import Expression, Parameter, Template
@@ -28,12 +28,14 @@ class Node:
         id: unique in its graph, in program order.
         reads: names of variables that must be known before it runs.
         writes: names it binds.
+        ends_prompt: whether nothing on this prompt reads its KV after this node (set by a pass).
     """
 
     id: int
     span: Span = field(repr=False, compare=False)
     reads: frozenset[str] = frozenset()
     writes: tuple[str, ...] = ()
+    ends_prompt: bool = False
 
     @property
     def regions(self) -> tuple[Region, ...]:
@@ -157,8 +159,12 @@ class JumpNode(Node):
 class ForkNode(Node):
     """Runs branches from one prompt.
 
-    `kind` says what tells branches apart: a `count`, the items of a list (`each`, bound to `targets`), or `arms`
-    (one body each).
+    Attributes:
+        kind: what tells branches apart: a `count`, the items of a list (`each`, bound to `targets`), or `arms` (one
+            body each).
+        head: what every branch begins with; runs once, on a prompt that all branches start from (set by a pass).
+        is_merged: all branches are equal: one runs, the others are copies of it (set by a pass).
+        keeps_prompts: whether a branch's prompt may be read after its end, by `adopt` (cleared by a pass).
     """
 
     kind: Literal["count", "each", "arms"]
@@ -168,10 +174,13 @@ class ForkNode(Node):
     arms: tuple[str, ...]
     bodies: tuple[Region, ...]
     allow_none: bool
+    head: Region = Region(())
+    is_merged: bool = False
+    keeps_prompts: bool = True
 
     @property
     def regions(self) -> tuple[Region, ...]:
-        return self.bodies
+        return (self.head, *self.bodies)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,6 +237,25 @@ class Graph:
     returns: Shape | None
     body: Region
     constants: dict[str, Value]
+
+
+def with_regions(node: Node, regions: Sequence[Region]) -> Node:
+    """The node with other regions inside, in the order of `node.regions`."""
+    match node:
+        case IfNode():
+            *bodies, otherwise = regions
+            return replace(node, bodies=tuple(bodies), otherwise=otherwise)
+        case ForkNode():
+            head, *bodies = regions
+            return replace(node, head=head, bodies=tuple(bodies))
+    names = [item.name for item in fields(node) if isinstance(getattr(node, item.name), Region)]
+    return replace(node, **dict(zip(names, regions, strict=True))) if names else node
+
+
+def map_regions(region: Region, change: Callable[[Region], Region]) -> Region:
+    """The region with every region in it changed, and itself last."""
+    nodes = (with_regions(node, [map_regions(inner, change) for inner in node.regions]) for node in region.nodes)
+    return change(Region(tuple(nodes)))
 
 
 def walk(region: Region) -> Iterator[Node]:

@@ -6,7 +6,7 @@ branch's, or that of a program it calls.
 
 from collections import ChainMap, Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
 
@@ -166,7 +166,7 @@ class Frame:
     pins: list[int] = field(default_factory=list)
     said: str = ""
     logprob: float = 0.0
-    calls: int = 0
+    visits: Counter[int] = field(default_factory=Counter)
     called: Counter[str] = field(default_factory=Counter)
 
     def say(self, text: str) -> None:
@@ -176,10 +176,11 @@ class Frame:
         """An expression's value; whatever it reads must be known."""
         return evaluate(expression, ChainMap(self.scope, self.constants))
 
-    def next_key(self) -> tuple[int | str, ...]:
-        """Names the next thing this frame does, for random numbers: the same in every run, whatever else goes on."""
-        self.calls += 1
-        return (*self.key, self.calls)
+    def visit(self, node: Node) -> tuple[int | str, ...]:
+        """Names this visit of a node, for random numbers: the same in every run, whatever else goes on, and whatever
+        a pass took out or moved."""
+        self.visits[node.id] += 1
+        return (*self.key, node.id, self.visits[node.id])
 
     def call_label(self, callee: str) -> str:
         """What a call of a program adds to the path: `route()`, `route()[1]` for the second one."""
@@ -323,6 +324,8 @@ class Interpreter:
             try:
                 await self._settle(node.reads, frame)
                 await self._run_node[type(node)](node, frame)
+                if node.ends_prompt:
+                    frame.prompt.release()
             except EvaluationError as error:
                 raise RunError(error.message, error.span, frame.path) from error
             except (RequestError, TemplateError, ConstraintError) as error:
@@ -355,7 +358,7 @@ class Interpreter:
         answer = self._submit(
             Generate(
                 prompt=prompt,
-                stream=self._stream(frame, options.get("seed")),
+                stream=self._stream(node, frame, options.get("seed")),
                 usage=frame.run.usage,
                 max_tokens=options.get("max_tokens", SCALAR_TOKENS if _is_scalar(node.shape) else DEFAULT_MAX_TOKENS),
                 min_tokens=options.get("min_tokens", 0),
@@ -411,7 +414,7 @@ class Interpreter:
         else:
             logprobs = await self._scored(prompt, encoded, frame, best_only)
             prior = await self._scored(self._new_prompt(frame.run), encoded, frame) if rule == "prior" else None
-            uniform = self._stream(frame, None).uniform(0)
+            uniform = self._stream(node, frame, None).uniform(0)
             selection = choose(scores(rule, encoded, logprobs, prior), temperature, uniform)
         text = texts[selection.index]
         prompt.extend(encoded[selection.index])
@@ -472,10 +475,10 @@ class Interpreter:
         assert answer.result is not None
         return answer.result
 
-    def _stream(self, frame: Frame, seed: int | None) -> RandomStream:
-        """Depends on the run's seed, the row, the branch and how many calls it made: never on what else is in the
+    def _stream(self, node: Node, frame: Frame, seed: int | None) -> RandomStream:
+        """Depends on the run's seed, the row, the branch, the node and how often it ran: never on what else is in the
         batch."""
-        key = frame.next_key()
+        key = frame.visit(node)
         if seed is not None:
             return RandomStream(seed)
         return RandomStream(self._seed, frame.run.row, *key)
@@ -494,7 +497,7 @@ class Interpreter:
         path = (*frame.path, frame.call_label(node.callee))
         arguments = self._bound(graph, given, node.span, path)
         callee = Frame(
-            frame.run, graph, self._new_prompt(frame.run), arguments, graph.constants, path, frame.next_key()
+            frame.run, graph, self._new_prompt(frame.run), arguments, graph.constants, path, frame.visit(node)
         )
         task = self._loop.spawn(self._program(callee))
         task.when_done(lambda: frame.run.observer.ended(path))
@@ -602,12 +605,15 @@ class Interpreter:
     # Branches ----------------------------------------------------------------------------------------
 
     async def _fork(self, node: ForkNode, frame: Frame) -> None:
-        frames = self._branch_frames(node, frame)
+        items = self._fork_items(node, frame)
+        frames = await self._branch_frames(node, items, frame)
+        if node.ends_prompt:
+            frame.prompt.release()
         group = BranchGroup()
         for index, branch_frame in enumerate(frames):
             branch_frame.branch = group.add()
             body = node.bodies[index] if node.kind == "arms" else node.bodies[0]
-            branch_frame.branch.run(self._loop.spawn(self._branch(body, branch_frame)))
+            branch_frame.branch.run(self._loop.spawn(self._branch(node, body, branch_frame)))
         try:
             await group.finished()
         finally:
@@ -617,19 +623,38 @@ class Interpreter:
             raise RunError(
                 f"keep left no branch of {node.name}; say `or none` where that may be", node.span, frame.path
             )
-        self._bind_branches(node, values, frame)
+        self._bind_branches(node, _copied(values, len(items)) if node.is_merged else values, frame)
 
-    def _branch_frames(self, node: ForkNode, frame: Frame) -> list[Frame]:
-        key = frame.next_key()
+    def _fork_items(self, node: ForkNode, frame: Frame) -> list[Any]:
+        """What tells the branches apart, one item a branch."""
         if node.kind == "arms":
-            return [self._branch_frame(frame, f"{node.name}.{arm}", (*key, arm)) for arm in node.arms]
+            return list(node.arms)
         assert node.over is not None
-        items = self._branch_items(node.over, frame) if node.kind == "count" else self._items(node.over, frame)
-        frames = [self._branch_frame(frame, f"{node.name}[{index}]", (*key, index)) for index in range(len(items))]
-        if node.kind == "each":
-            for branch_frame, item in zip(frames, items, strict=True):
+        return self._branch_items(node.over, frame) if node.kind == "count" else self._items(node.over, frame)
+
+    async def _branch_frames(self, node: ForkNode, items: list[Any], frame: Frame) -> list[Frame]:
+        key = frame.visit(node)
+        start = await self._fork_head(node, frame) if node.head.nodes and items else frame
+        frames = []
+        for index, item in enumerate(items[:1] if node.is_merged else items):
+            name = item if node.kind == "arms" else index
+            label = f"{node.name}.{item}" if node.kind == "arms" else f"{node.name}[{index}]"
+            branch_frame = self._branch_frame(start, (*frame.path, label), (*key, name))
+            if start is not frame:
+                branch_frame.said = start.said
+            if node.kind == "each":
                 self._unpack(node.targets, item, branch_frame, node.span)
+            frames.append(branch_frame)
+        if start is not frame:
+            start.prompt.release()
         return frames
+
+    async def _fork_head(self, node: ForkNode, frame: Frame) -> Frame:
+        """A frame whose prompt holds what every branch begins with."""
+        head = self._branch_frame(frame, (*frame.path, node.name), frame.key)
+        await self._region(node.head, head)
+        frame.run.observer.ended(head.path)
+        return head
 
     def _branch_items(self, over: Expression, frame: Frame) -> list[Any]:
         count = frame.value(over)
@@ -641,12 +666,12 @@ class Interpreter:
             )
         return [None] * count
 
-    def _branch_frame(self, frame: Frame, label: str, key: tuple[int | str, ...]) -> Frame:
+    def _branch_frame(self, frame: Frame, path: tuple[str, ...], key: tuple[int | str, ...]) -> Frame:
         prompt = frame.prompt.fork()
         frame.run.prompts.append(prompt)
-        return Frame(frame.run, frame.graph, prompt, dict(frame.scope), frame.constants, (*frame.path, label), key)
+        return Frame(frame.run, frame.graph, prompt, dict(frame.scope), frame.constants, path, key)
 
-    async def _branch(self, body: Region, frame: Frame) -> BranchValue | None:
+    async def _branch(self, node: ForkNode, body: Region, frame: Frame) -> BranchValue | None:
         """A branch's value; None when it was pruned."""
         assert frame.branch is not None
         try:
@@ -660,6 +685,8 @@ class Interpreter:
             frame.prompt.release()
             raise
         frame.run.observer.ended(frame.path)
+        if not node.keeps_prompts:
+            frame.prompt.release()
         fields = {name: frame.scope[name] for name in frame.scope if name in frame.own}
         return BranchValue(frame.branch.index, fields, frame.said, frame.logprob, frame.prompt, frame.scope)
 
@@ -736,6 +763,11 @@ def _is_scalar(shape: Shape | None) -> bool:
 def is_whole(value: Any) -> bool:
     """Whether a value is a whole number (`true` is none)."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _copied(values: list[BranchValue | None], count: int) -> list[BranchValue | None]:
+    """The one branch that ran, `count` times."""
+    return [replace(value, index=index) for value in values if value is not None for index in range(count)]
 
 
 def _cancel(tasks: list[Task[Any]]) -> None:
