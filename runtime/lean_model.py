@@ -51,7 +51,7 @@ class LeanConfig:
         heads = config.get("num_attention_heads", 0)
         window = config.get("sliding_window") if config.get("use_sliding_window", True) else None
         is_known = (
-            config.get("model_type") in ("llama", "mistral", "qwen2")
+            config.get("model_type") in ("llama", "mistral", "qwen2", "qwen3")
             and config.get("hidden_act", "silu") == "silu"
             and rotation.get("rope_type", rotation.get("type", "default")) in ("default", "llama3")
             and window is None
@@ -148,6 +148,7 @@ class _Layer:
         self._index = index
         self._attention_norm = weights["input_layernorm.weight"]
         self._queries_keys_values = fused("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
+        self._head_norm = _head_norm(config.shape, weights)
         self._output = fused("self_attn.o_proj")
         self._mlp_norm = weights["post_attention_layernorm.weight"]
         self._gate_up = fused("mlp.gate_proj", "mlp.up_proj")
@@ -163,6 +164,8 @@ class _Layer:
         shape, index = self._config.shape, self._index
         heads = self._queries_keys_values(x).view(len(x), -1, shape.head_size).transpose(0, 1)
         straight, values = torch.split_with_sizes(heads, [shape.heads + shape.kv_heads, shape.kv_heads])
+        if self._head_norm is not None:
+            straight = rms_norm(straight, (shape.head_size,), None, self._config.epsilon) * self._head_norm
         swapped = straight.roll(shape.head_size // 2, -1)
         turned = torch.addcmul(straight * step.cosine, swapped, step.sine)
         queries, keys = torch.split_with_sizes(turned, [shape.heads, shape.kv_heads])
@@ -182,6 +185,15 @@ class _Layer:
 
 def _below(weights: Weights, prefix: str, dtype: torch.dtype) -> Weights:
     return {name.removeprefix(prefix): tensor.to(dtype) for name, tensor in weights.items() if name.startswith(prefix)}
+
+
+def _head_norm(shape: ModelShape, weights: Weights) -> torch.Tensor | None:
+    """Qwen 3's norms of queries and keys as one weight, [heads + KV heads, 1, head size]; None in other families."""
+    if "self_attn.q_norm.weight" not in weights:
+        return None
+    queries = weights["self_attn.q_norm.weight"].expand(shape.heads, 1, -1)
+    keys = weights["self_attn.k_norm.weight"].expand(shape.kv_heads, 1, -1)
+    return torch.cat([queries, keys])
 
 
 def _frequencies(config: LeanConfig) -> torch.Tensor:
