@@ -5,7 +5,7 @@ Regions nest as blocks do. The order in a region is the prompt chain; `reads` an
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal
+from typing import Any, Literal
 
 from promptlang.ast import Expression, Parameter, Template
 from promptlang.grammar.shapes import Shape
@@ -249,7 +249,8 @@ def with_regions(node: Node, regions: Sequence[Region]) -> Node:
             head, *bodies = regions
             return replace(node, head=head, bodies=tuple(bodies))
     names = [item.name for item in fields(node) if isinstance(getattr(node, item.name), Region)]
-    return replace(node, **dict(zip(names, regions, strict=True))) if names else node
+    changes: dict[str, Any] = dict(zip(names, regions, strict=True))
+    return replace(node, **changes)
 
 
 def map_regions(region: Region, change: Callable[[Region], Region]) -> Region:
