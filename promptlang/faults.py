@@ -319,5 +319,5 @@ def trailing_space(span: Span) -> Diagnostic:
     return Diagnostic("PL409", "this text ends in a space right before an answer", span, Severity.WARNING, fix=fix)
 
 
-def not_whole_value(span: Span, found: str) -> Diagnostic:
-    return Diagnostic("PL410", f"a model can't write {found}", span)
+def too_many_parts(span: Span, name: str, most: int) -> Diagnostic:
+    return Diagnostic("PL410", f"`{name}` has more than {most} parts, written out", span, fix="use a type less often inside others")

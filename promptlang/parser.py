@@ -210,6 +210,7 @@ class _Pass:
         while True:
             if self._is_broken:
                 yield from self._rest_of_line()
+                last = None
             try:
                 last = self._lexers[self._state.position].next_token(self._place, self._state)
                 yield last

@@ -33,6 +33,7 @@ KINDS: Mapping[type[ast.Declaration], str] = {
     ast.Tool: "tool",
     ast.Import: "import",
 }
+MOST_PARTS = 1000
 _NOTHING = shapes.AnyJson()
 
 
@@ -47,6 +48,7 @@ class Names:
         declared: the declarations by name.
         imports: the names of imported files, by the name of the import.
         types: shapes of records and aliases.
+        sizes: how many parts each of them has, written out.
         constants: values of consts, records and imports.
         programs, fragments: signatures.
     """
@@ -57,6 +59,7 @@ class Names:
     declared: dict[str, ast.Declaration] = field(default_factory=dict)
     imports: "dict[str, Names]" = field(default_factory=dict)
     types: dict[str, Shape] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
     constants: dict[str, Value] = field(default_factory=dict)
     programs: dict[str, ProgramInfo] = field(default_factory=dict)
     fragments: dict[str, FragmentInfo] = field(default_factory=dict)
@@ -104,7 +107,7 @@ class Resolver:
         types = TypeResolver(names, self._diagnostics)
         for name, declaration in names.declared.items():
             if isinstance(declaration, ast.Record | ast.TypeAlias):
-                names.types[name] = types.declared(name, declaration)
+                types.define(name, declaration)
         for declaration in names.declared.values():
             self._define(names, types, declaration)
         return names
@@ -125,7 +128,8 @@ class Resolver:
                 names.constants[name] = self._constant(names, value, f"`{name}`")
             case ast.Record(name=name, fields=fields):
                 shape = names.types[name]
-                assert isinstance(shape, shapes.Record)
+                if not isinstance(shape, shapes.Record):
+                    return
                 self._check_finite(declaration, shape)
                 shapes_by_name = {item.name: field_shape(shape, item.name) for item in fields}
                 names.constants[name] = RecordType(shape, self._defaults(names, fields, shapes_by_name))
@@ -180,6 +184,10 @@ class Resolver:
         self._diagnostics.append(diagnostic)
 
 
+class _TooLarge(Exception):
+    """A type that has too many parts."""
+
+
 class TypeResolver:
     """Types as written to shapes, for one file."""
 
@@ -188,10 +196,23 @@ class TypeResolver:
         self._diagnostics = diagnostics
         self._open: list[str] = []
         self._uses: set[str] = set()
+        self._parts = 0
 
-    def declared(self, name: str, declaration: ast.Record | ast.TypeAlias) -> Shape:
+    def define(self, name: str, declaration: ast.Record | ast.TypeAlias) -> None:
+        """Work out the shape of a record or an alias, unless it is known."""
+        self._parts = 0
+        try:
+            self._names.types[name] = self._declared(name, declaration)
+        except _TooLarge:
+            if _NOTHING not in self._names.types.values():
+                self._report(faults.too_many_parts(declaration.name_span, name, MOST_PARTS))
+            self._names.types[name] = _NOTHING
+            self._open, self._uses = [], set()
+
+    def _declared(self, name: str, declaration: ast.Record | ast.TypeAlias) -> Shape:
         """The shape of a record or an alias of this file; `Recursive` inside a record that is being resolved."""
         if name in self._names.types:
+            self._count(self._names.sizes.get(name, 1))
             return self._names.types[name]
         if name in self._open:
             if isinstance(declaration, ast.Record):
@@ -200,12 +221,19 @@ class TypeResolver:
             self._report(faults.endless_alias(declaration.name_span, name))
             return _NOTHING
         self._open.append(name)
+        before = self._parts
         shape = self._record(declaration) if isinstance(declaration, ast.Record) else self.resolve(declaration.type)
         self._open.pop()
         self._uses.discard(name)
         if not self._uses:
             self._names.types[name] = shape
+            self._names.sizes[name] = self._parts - before
         return shape
+
+    def _count(self, parts: int) -> None:
+        self._parts += parts
+        if self._open and self._parts > MOST_PARTS:
+            raise _TooLarge
 
     def _record(self, declaration: ast.Record) -> shapes.Record:
         fields = {item.name: shapes.Field(item.name, self.resolve(item.type)) for item in declaration.fields}
@@ -213,6 +241,7 @@ class TypeResolver:
 
     def resolve(self, written: ast.TypeExpression) -> Shape:
         """The shape of a type as written; `AnyJson` where it is wrong, which is reported."""
+        self._count(1)
         match written:
             case ast.NamedType(name=name):
                 return self._named(name, written.span)
@@ -244,7 +273,8 @@ class TypeResolver:
         found = self._names.find(name)
         if found is not None and isinstance(found[1], ast.Record | ast.TypeAlias):
             if found[0] is self._names:
-                return self.declared(name, found[1])
+                return self._declared(name, found[1])
+            self._count(found[0].sizes.get(found[1].name, 1))
             return found[0].types.get(found[1].name, _NOTHING)
         if self._names.is_whole:
             self._report(faults.unknown_type(span, name, [*SIMPLE_TYPES, *self._names.declared_as(ast.Record, ast.TypeAlias), "list", "dict"]))
