@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from itertools import count
 from typing import TypeAlias
 
-import numpy as np
-
 from promptlang.grammar.constraint import State
 
 Tokens: TypeAlias = tuple[int, ...]
@@ -85,7 +83,8 @@ def _steps(state: State) -> Iterator[tuple[int, Tokens]]:
     if forced:
         yield len(forced), tuple(forced)
         return
-    bits = np.unpackbits(state.mask().view(np.uint8), bitorder="little")
-    singles = [token for token in state.vocabulary.single_bytes if bits[token]]
-    for token in singles or np.flatnonzero(bits)[:BROADEST].tolist():
-        yield 1 if state.vocabulary.token_bytes[token] in CLOSING else ONWARD, (token,)
+    vocabulary, mask = state.vocabulary, state.mask()
+    singles = vocabulary.single_bytes
+    legal = singles[(mask[singles >> 5] >> (singles & 31) & 1).astype(bool)].tolist()
+    for token in legal or vocabulary.tokens_of(mask)[:BROADEST]:
+        yield 1 if vocabulary.token_bytes[token] in CLOSING else ONWARD, (token,)

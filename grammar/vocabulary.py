@@ -65,10 +65,10 @@ class Vocabulary:
         return text in self.by_bytes or all(text[at : at + 1] in self.by_bytes for at in range(len(text)))
 
     @cached_property
-    def single_bytes(self) -> list[int]:
-        """One legal token for each byte that is a token."""
+    def single_bytes(self) -> npt.NDArray[np.int64]:
+        """One legal token for each byte that is a token: int64, in the order of the bytes."""
         singles = (self.by_bytes.get(bytes([byte])) for byte in range(256))
-        return [tokens[0] for tokens in singles if tokens]
+        return np.array([tokens[0] for tokens in singles if tokens], dtype=np.int64)
 
     @cached_property
     def longest(self) -> int:
@@ -104,6 +104,11 @@ class Vocabulary:
         bits = np.zeros(self.mask_words * 32, dtype=np.uint8)
         bits[np.asarray(tokens, dtype=np.int64)] = 1
         return np.packbits(bits, bitorder="little").view(np.int32)
+
+    def tokens_of(self, mask: Mask) -> list[int]:
+        """The tokens whose bits are set."""
+        found: list[int] = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
+        return found
 
     def forced_tokens(self, text: bytes, is_whole: bool) -> list[int]:
         """Tokens for a text that must come.
