@@ -16,9 +16,11 @@ depends on the sequence's neighbours, so the last bits do too. Running one plan 
 the same bits.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +31,10 @@ from promptlang.kernels.lane import AttentionLane
 
 Runs = tuple[tuple[int, int], ...]
 Slots = slice | torch.Tensor
+
+HIDDEN = -1e30
+"""Added to the score of a key that a query must not see. Finite, so that a query that sees nothing of a part still has
+a log-sum-exp there, one that makes the part vanish in a merge."""
 
 # Measured inside a model's step on two CPU cores (3 KV heads of 64), where nothing is in the cache: a pass
 # costs about 80 µs and a merge 40 µs beside its arithmetic, a gathered token 0.25 µs. The thresholds below
@@ -49,15 +55,17 @@ PADDED_QUERIES = 8
 
 @dataclass(frozen=True)
 class Pass:
-    """Some consecutive queries attend to some keys, all to all.
+    """Some consecutive queries attend to some keys.
 
     Attributes:
         rows: the queries, as packed rows.
         slots: the keys; a slice where they lie side by side, else int64 [keys].
+        mask: float32 [queries, keys], added to the scores; None where all see all.
     """
 
     rows: slice
     slots: Slots
+    mask: torch.Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,7 @@ class PaddedPass:
     Attributes:
         rows: the queries, [lanes * queries]; a lane with few repeats its last row.
         slots: int64 [lanes * keys].
-        mask: float32 [lanes, queries, keys], added to the scores: 0 or -inf.
+        mask: float32 [lanes, queries, keys], added to the scores: 0 or `HIDDEN`.
     """
 
     rows: Slots
@@ -101,21 +109,35 @@ class AttentionPlan:
 
 @dataclass(frozen=True)
 class _Segment:
-    """Consecutive lanes (from `first` up to `end`) and the runs that they all read and nobody else does."""
+    """Consecutive lanes (from `first` up to `end`) and the runs that they all read and nobody else does; `position` is
+    that of the first key."""
 
     first: int
     end: int
     runs: Runs
+    position: int
 
 
-def plan(lanes: Sequence[AttentionLane], device: torch.device | str = "cpu") -> AttentionPlan:
+class _Piece(NamedTuple):
+    """Keys side by side: slots from `start`, positions from `position`."""
+
+    start: int
+    length: int
+    position: int
+
+
+def plan(
+    lanes: Sequence[AttentionLane], device: torch.device | str = "cpu", window: int | None = None
+) -> AttentionPlan:
     """Decide how a batch is computed.
 
     Args:
         lanes: in packed order. Only neighbours share: sort them by context.
         device: where the keys are.
+        window: how many positions a token sees, itself and those just before it (Beltagy et al., "Longformer", 2020);
+            None: all.
     """
-    planner = _Planner(lanes, device)
+    planner = _Planner(lanes, device, window)
     for segment in _segments(lanes):
         planner.add(segment)
     return planner.finish()
@@ -124,20 +146,20 @@ def plan(lanes: Sequence[AttentionLane], device: torch.device | str = "cpu") -> 
 def _segments(lanes: Sequence[AttentionLane]) -> Iterator[_Segment]:
     """Cut the lanes' contexts where their readers change; the last segment of each lane is its own."""
     common = [_common(left.context, right.context) for left, right in pairwise(lanes)]
-    stack: list[tuple[int, int, int, Runs]] = [(0, len(lanes), 0, ())]
+    stack: list[tuple[int, int, int, Runs, int]] = [(0, len(lanes), 0, (), 0)]
     while stack:
-        first, end, depth, inherited = stack.pop()
+        first, end, depth, inherited, position = stack.pop()
         if end - first == 1:
-            yield _Segment(first, end, inherited + tuple(lanes[first].context[depth:]))
+            yield _Segment(first, end, inherited + tuple(lanes[first].context[depth:]), position)
             continue
         fork = min(common[first : end - 1])
         runs = inherited + tuple(lanes[first].context[depth:fork])
         length = _length(runs)
         if length > SHORT_RUN or (end - first) * length > SHARED_TOKENS:
-            yield _Segment(first, end, runs)
-            runs = ()
+            yield _Segment(first, end, runs, position)
+            runs, position = (), position + length
         borders = [first, *(at + 1 for at in range(first, end - 1) if common[at] == fork), end]
-        stack += [(left, right, fork, runs) for left, right in reversed([*pairwise(borders)])]
+        stack += [(left, right, fork, runs, position) for left, right in reversed([*pairwise(borders)])]
 
 
 def _common(left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]) -> int:
@@ -151,37 +173,76 @@ def _length(runs: Runs) -> int:
     return sum(length for _, length in runs)
 
 
-def _joined(runs: Runs) -> Runs:
-    """The same slots in as few runs as possible."""
-    result: list[tuple[int, int]] = []
+def _joined(runs: Runs, position: int) -> list[_Piece]:
+    """The same slots in as few pieces as possible."""
+    pieces: list[_Piece] = []
     for start, length in runs:
-        if result and result[-1][0] + result[-1][1] == start:
-            result[-1] = (result[-1][0], result[-1][1] + length)
+        if pieces and pieces[-1].start + pieces[-1].length == start:
+            last = pieces.pop()
+            pieces.append(_Piece(last.start, last.length + length, last.position))
         else:
-            result.append((start, length))
-    return tuple(result)
+            pieces.append(_Piece(start, length, position))
+        position += length
+    return pieces
+
+
+class _Window:
+    """How far back the rows of a batch see."""
+
+    def __init__(self, lanes: Sequence[AttentionLane], width: int) -> None:
+        starts = [_length(tuple(lane.context)) for lane in lanes]
+        counts = [len(lane.slots) for lane in lanes]
+        positions = [np.arange(start, start + count) for start, count in zip(starts, counts, strict=True)]
+        self._first_seen = np.concatenate(positions) - width + 1
+
+    def cut(self, rows: slice, pieces: Sequence[_Piece]) -> list[_Piece]:
+        """Drop what none of the rows see, and part what only some see from what all see."""
+        some, all_ = self._borders(rows)
+        return [piece for part in pieces for piece in (*_between(part, some, all_), *_between(part, all_, sys.maxsize))]
+
+    def hides(self, rows: slice, pieces: Sequence[_Piece]) -> bool:
+        """Whether there is a key among them that a row doesn't see."""
+        return any(piece.position < self._borders(rows)[1] for piece in pieces)
+
+    def sees(self, rows: slice, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Which keys, by position, are not too far back: [rows, keys]."""
+        seen: npt.NDArray[np.bool_] = positions >= self._first_seen[rows, None]
+        return seen
+
+    def _borders(self, rows: slice) -> tuple[int, int]:
+        """The first positions that one row sees, and that all see."""
+        seen = self._first_seen[rows]
+        return int(seen.min()), int(seen.max())
+
+
+def _between(piece: _Piece, low: int, high: int) -> list[_Piece]:
+    """The positions of a piece from `low` up to `high`: one piece, or none."""
+    first, end = max(piece.position, low), min(piece.position + piece.length, high)
+    return [_Piece(piece.start + first - piece.position, end - first, first)] if first < end else []
 
 
 @dataclass(frozen=True)
 class _Tail:
-    """What is left of a lane without its long runs: some context, and the new tokens if they are causal."""
+    """What is left of a lane without its long pieces: some context, and the new tokens if they are causal."""
 
     rows: slice
-    context: Runs
-    new: npt.NDArray[np.int32]
+    context: tuple[_Piece, ...]
+    new: tuple[_Piece, ...]
+
+    @property
+    def pieces(self) -> tuple[_Piece, ...]:
+        return self.context + self.new
 
     @property
     def length(self) -> int:
-        return _length(self.context) + len(self.new)
-
-    def slots(self) -> npt.NDArray[np.int64]:
-        return np.concatenate([_slot_array(self.context), self.new.astype(np.int64)])
+        return sum(piece.length for piece in self.pieces)
 
 
 class _Planner:
-    def __init__(self, lanes: Sequence[AttentionLane], device: torch.device | str) -> None:
+    def __init__(self, lanes: Sequence[AttentionLane], device: torch.device | str, window: int | None) -> None:
         self._lanes = lanes
         self._device = device
+        self._window = None if window is None else _Window(lanes, window)
         self._row = np.cumsum([0, *(len(lane.slots) for lane in lanes)]).tolist()
         self._own: list[Pass | CausalPass | PaddedPass] = []
         self._more: list[Pass] = []
@@ -190,9 +251,9 @@ class _Planner:
     def add(self, segment: _Segment) -> None:
         rows = slice(self._row[segment.first], self._row[segment.end])
         if segment.end - segment.first > 1:
-            self._more += self._passes(rows, segment.runs)
+            self._more += self._passes(rows, self._seen(rows, segment.runs, segment.position))
         else:
-            self._add_own(rows, self._lanes[segment.first], segment.runs)
+            self._add_own(rows, self._lanes[segment.first].slots, segment)
 
     def finish(self) -> AttentionPlan:
         if len(self._tails) == 1:
@@ -201,17 +262,22 @@ class _Planner:
             self._own.append(self._padded())
         return AttentionPlan(tuple(self._own), tuple(self._more))
 
-    def _add_own(self, rows: slice, lane: AttentionLane, runs: Runs) -> None:
+    def _seen(self, rows: slice, runs: Runs, position: int) -> list[_Piece]:
+        pieces = _joined(runs, position)
+        return pieces if self._window is None else self._window.cut(rows, pieces)
+
+    def _add_own(self, rows: slice, slots: npt.NDArray[np.int32], segment: _Segment) -> None:
         """A lane's last part: its own context and its new tokens."""
-        new = lane.slots
+        runs, new = segment.runs, _runs(slots)
+        causal: list[_Piece] = []
         if len(new) == 1:  # sees all there is: its own slot is one more key
-            runs, new = (*runs, (int(new[0]), 1)), new[:0]
-        runs = _joined(runs)
-        long = tuple(run for run in runs if run[1] > LONG_RUN)
-        short = tuple(run for run in runs if run[1] <= LONG_RUN)
-        tail = _Tail(rows, short, new)
-        passes = [Pass(rows, _slots((run,), self._device)) for run in long]
-        if not tail.length:
+            runs += new
+        else:
+            causal = _joined(new, segment.position + _length(runs))
+        pieces = self._seen(rows, runs, segment.position)
+        tail = _Tail(rows, tuple(piece for piece in pieces if piece.length <= LONG_RUN), tuple(causal))
+        passes = [self._pass(rows, [piece]) for piece in pieces if piece.length > LONG_RUN]
+        if not tail.pieces:
             self._own.append(passes.pop())
         elif tail.length <= LONG_RUN and len(new) <= PADDED_QUERIES:
             self._tails.append(tail)
@@ -220,19 +286,31 @@ class _Planner:
         self._more += passes
 
     def _add_alone(self, tail: _Tail) -> None:
-        context = [Pass(tail.rows, _slots(tail.context, self._device))] if tail.context else []
-        if len(tail.new):
-            self._own.append(CausalPass(tail.rows, _slots(_runs(tail.new), self._device)))
+        context = [self._pass(tail.rows, tail.context)] if tail.context else []
+        if tail.new:
+            self._own.append(self._causal(tail))
             self._more += context
         else:
             self._own += context
 
-    def _passes(self, rows: slice, runs: Runs) -> list[Pass]:
-        """Long runs in place, the short ones gathered into one pass."""
-        runs = _joined(runs)
-        parts = [(run,) for run in runs if run[1] > LONG_RUN]
-        short = tuple(run for run in runs if run[1] <= LONG_RUN)
-        return [Pass(rows, _slots(part, self._device)) for part in (*parts, short) if part]
+    def _passes(self, rows: slice, pieces: Sequence[_Piece]) -> list[Pass]:
+        """Long pieces in place, the short ones gathered into one pass."""
+        parts = [[piece] for piece in pieces if piece.length > LONG_RUN]
+        short = [piece for piece in pieces if piece.length <= LONG_RUN]
+        return [self._pass(rows, part) for part in (*parts, short) if part]
+
+    def _pass(self, rows: slice, pieces: Sequence[_Piece]) -> Pass:
+        slots = _slots(pieces, self._device)
+        if self._window is None or not self._window.hides(rows, pieces):
+            return Pass(rows, slots)
+        return Pass(rows, slots, self._mask(self._window.sees(rows, _position_array(pieces))))
+
+    def _causal(self, tail: _Tail) -> Pass | CausalPass:
+        slots = _slots(tail.new, self._device)
+        if self._window is None or not self._window.hides(tail.rows, tail.new):
+            return CausalPass(tail.rows, slots)
+        sees = np.tril(self._window.sees(tail.rows, _position_array(tail.new)))
+        return Pass(tail.rows, slots, self._mask(sees))
 
     def _padded(self) -> PaddedPass:
         tails = self._tails
@@ -245,32 +323,36 @@ class _Planner:
             count = tail.rows.stop - tail.rows.start
             place = np.minimum(np.arange(queries), count - 1)
             rows[index] = tail.rows.start + place
-            slots[index, : tail.length] = tail.slots()
+            slots[index, : tail.length] = _slot_array(tail.pieces)
             slots[index, tail.length :] = slots[index, 0]
             # The last query sees the whole tail, the one before it one key less, and so on; with no causal
             # key, all see all.
-            hidden = count - 1 - place if len(tail.new) else np.zeros_like(place)
+            hidden = count - 1 - place if tail.new else np.zeros_like(place)
             sees[index] = np.arange(keys) < (tail.length - hidden)[:, None]
-        mask = np.where(sees, np.float32(0), np.float32(-np.inf))
+            if self._window is not None:
+                sees[index, :, : tail.length] &= self._window.sees(tail.rows, _position_array(tail.pieces))[place]
         return PaddedPass(
-            _slots(_runs(rows.ravel()), self._device),
+            _slots(_joined(_runs(rows.ravel()), 0), self._device),
             torch.from_numpy(slots.ravel()).to(self._device),
-            torch.from_numpy(mask).to(self._device),
+            self._mask(sees),
         )
 
-
-def _slots(runs: Runs, device: torch.device | str) -> Slots:
-    runs = _joined(runs)
-    if len(runs) == 1:
-        start, length = runs[0]
-        return slice(start, start + length)
-    return torch.from_numpy(_slot_array(runs)).to(device)
+    def _mask(self, sees: npt.NDArray[np.bool_]) -> torch.Tensor:
+        return torch.from_numpy(np.where(sees, np.float32(0), np.float32(HIDDEN))).to(self._device)
 
 
-def _slot_array(runs: Runs) -> npt.NDArray[np.int64]:
-    if not runs:
-        return np.empty(0, np.int64)
-    return np.concatenate([np.arange(start, start + length) for start, length in runs])
+def _slots(pieces: Sequence[_Piece], device: torch.device | str) -> Slots:
+    if len(pieces) == 1:
+        return slice(pieces[0].start, pieces[0].start + pieces[0].length)
+    return torch.from_numpy(_slot_array(pieces)).to(device)
+
+
+def _slot_array(pieces: Sequence[_Piece]) -> npt.NDArray[np.int64]:
+    return np.concatenate([np.arange(piece.start, piece.start + piece.length) for piece in pieces])
+
+
+def _position_array(pieces: Sequence[_Piece]) -> npt.NDArray[np.int64]:
+    return np.concatenate([np.arange(piece.position, piece.position + piece.length) for piece in pieces])
 
 
 def _runs(slots: npt.NDArray[np.integer]) -> Runs:
@@ -280,8 +362,22 @@ def _runs(slots: npt.NDArray[np.integer]) -> Runs:
 # Running -------------------------------------------------------------------------------------------------
 
 
+class _Scores(NamedTuple):
+    """How the product of a query and a key becomes a score: scaled, then bent to within the cap."""
+
+    scale: float
+    cap: float | None
+
+
 def attend(
-    query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, plan: AttentionPlan, scale: float
+    query: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    plan: AttentionPlan,
+    scale: float,
+    *,
+    cap: float | None = None,
+    sinks: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Attention of one layer.
 
@@ -290,6 +386,9 @@ def attend(
         keys, values: [KV heads, slots, head size]; the new tokens' are already in their slots.
         plan: of this batch.
         scale: multiplies the scores.
+        cap: scores s become cap * tanh(s / cap) (Gemma Team, "Gemma 2", 2024).
+        sinks: [heads], the score of one more key in each head, whose value is zero (Xiao et al., "Efficient streaming
+            language models with attention sinks", 2024).
 
     Returns:
         [T, heads, head size].
@@ -297,13 +396,16 @@ def attend(
     heads, rows, size = query.shape
     kv_heads = keys.shape[0]
     groups = heads // kv_heads
+    scores = _Scores(scale, cap)
     # [KV heads, T, groups, size]: rows that read the same keys lie side by side.
     folded = query.view(kv_heads, groups, rows, size).transpose(1, 2).contiguous()
     state = _State(rows)
     for part in plan.own:
-        state.put(part.rows, *_run(part, folded, keys, values, scale))
+        state.put(part.rows, *_run(part, folded, keys, values, scores))
     for part in plan.more:
-        state.merge(part.rows, *_run(part, folded, keys, values, scale))
+        state.merge(part.rows, *_run(part, folded, keys, values, scores))
+    if sinks is not None:
+        state.drain(sinks.view(kv_heads, groups).t())
     return state.output.transpose(1, 2).reshape(rows, heads, size).to(query.dtype)
 
 
@@ -341,6 +443,10 @@ class _State:
         self.output[rows].lerp_(output, weight)
         torch.logaddexp(before, lse, out=before)
 
+    def drain(self, sinks: torch.Tensor) -> None:
+        """A last part that every row sees: one key with the score `sinks` [groups, KV heads] and no value."""
+        self.output = self.output * torch.sigmoid(self.lse - sinks.float()).unsqueeze(-1)
+
 
 Part = tuple[torch.Tensor, torch.Tensor]
 """Output [rows, groups, KV heads, size] and log-sum-exp [rows, groups, KV heads] of one pass."""
@@ -351,14 +457,17 @@ def _run(
     folded: torch.Tensor,
     keys: torch.Tensor,
     values: torch.Tensor,
-    scale: float,
+    scores: _Scores,
 ) -> Part:
     part_keys, part_values = _read(keys, values, part.slots)
-    if isinstance(part, Pass):
-        return _run_full(folded[:, part.rows], part_keys, part_values, scale)
+    if isinstance(part, PaddedPass):
+        return _run_padded(_rows(folded, part.rows), part_keys, part_values, part.mask, scores)
+    query = folded[:, part.rows]
     if isinstance(part, CausalPass):
-        return _run_causal(folded[:, part.rows], part_keys, part_values, scale)
-    return _run_padded(_rows(folded, part.rows), part_keys, part_values, part.mask, scale)
+        return _run_by_row(query, part_keys, part_values, None, scores)
+    if part.mask is not None:
+        return _run_by_row(query, part_keys, part_values, part.mask, scores)
+    return _run_full(query, part_keys, part_values, scores)
 
 
 def _read(keys: torch.Tensor, values: torch.Tensor, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
@@ -375,27 +484,36 @@ def _rows(folded: torch.Tensor, rows: Slots) -> torch.Tensor:
     return folded[:, rows] if isinstance(rows, slice) else folded.index_select(1, rows)
 
 
-def _run_full(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: float) -> Part:
+def _run_full(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scores: _Scores) -> Part:
     kv_heads, rows, groups, size = query.shape
     output, lse = _attention(
-        query.reshape(1, kv_heads, rows * groups, size), keys[None], values[None], None, False, scale
+        query.reshape(1, kv_heads, rows * groups, size), keys[None], values[None], None, False, scores
     )
     by_row = (rows, groups, kv_heads)
     return output[0].transpose(0, 1).view(*by_row, size), lse[0].t().view(by_row)
 
 
-def _run_causal(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: float) -> Part:
-    """Groups become heads that share their keys by a stride of zero: the causal mask counts rows."""
-    groups = query.shape[2]
-    shared = (-1, groups, -1, -1)
+def _run_by_row(
+    query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor | None, scores: _Scores
+) -> Part:
+    """Where rows see different keys: by the mask, or causally without one.
+
+    Groups become heads that share their keys by a stride of zero, so that what a mask counts are rows.
+    """
+    shared = (-1, query.shape[2], -1, -1)
     output, lse = _attention(
-        query.transpose(1, 2), keys[:, None].expand(shared), values[:, None].expand(shared), None, True, scale
+        query.transpose(1, 2),
+        keys[:, None].expand(shared),
+        values[:, None].expand(shared),
+        None if mask is None else mask[None, None],
+        mask is None,
+        scores,
     )
     return output.permute(2, 1, 0, 3), lse.permute(2, 1, 0)
 
 
 def _run_padded(
-    query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor, scale: float
+    query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor, scores: _Scores
 ) -> Part:
     kv_heads, _, groups, size = query.shape
     lanes, queries, length = mask.shape
@@ -407,7 +525,7 @@ def _run_padded(
         values.view(by_lane).transpose(0, 1),
         bias,
         False,
-        scale,
+        scores,
     )
     rows = (lanes * queries, groups, kv_heads)
     return output.transpose(1, 2).reshape(*rows, size), lse.transpose(1, 2).reshape(rows)
@@ -419,36 +537,54 @@ def _attention(
     values: torch.Tensor,
     mask: torch.Tensor | None,
     causal: bool,
-    scale: float,
+    scores: _Scores,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Attention with its log-sum-exp.
 
     Args:
         query: [batch, heads, rows, size].
         keys, values: [batch, heads, length, size].
-        mask: [batch, 1, rows, length], added to the scores.
+        mask: [batch or 1, 1, rows, length], added to the scores.
         causal: row i sees keys up to i.
-        scale: multiplies the scores.
+        scores: how they are made.
 
     Returns:
         float32 output [batch, heads, rows, size] and log-sum-exp [batch, heads, rows].
     """
-    if query.device.type == "cpu" and query.dtype is not torch.float64:
+    if query.device.type == "cpu" and query.dtype is not torch.float64 and scores.cap is None:
         output, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
             query,
             keys,
             values,
             0.0,
             causal,
-            attn_mask=None if mask is None else mask.to(query.dtype),
-            scale=scale,
+            attn_mask=None if mask is None else _as(query.dtype, mask),
+            scale=scores.scale,
         )
         return output.float(), lse
-    scores = (query @ keys.transpose(-1, -2)).float() * scale
+    return _plain_attention(query, keys, values, mask, causal, scores)
+
+
+def _as(dtype: torch.dtype, mask: torch.Tensor) -> torch.Tensor:
+    return mask if dtype is mask.dtype else mask.clamp_min(torch.finfo(dtype).min).to(dtype)
+
+
+def _plain_attention(
+    query: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    mask: torch.Tensor | None,
+    causal: bool,
+    scores: _Scores,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """See `_attention`."""
+    raw = (query @ keys.transpose(-1, -2)).float() * scores.scale
+    if scores.cap is not None:
+        raw = torch.tanh(raw / scores.cap) * scores.cap
     if mask is not None:
-        scores = scores + mask
+        raw = raw + mask
     if causal:
-        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
-        scores = scores.masked_fill(hidden, float("-inf"))
-    lse = scores.logsumexp(-1)
-    return (scores - lse.unsqueeze(-1)).exp() @ values.float(), lse
+        hidden = torch.ones(raw.shape[-2:], dtype=torch.bool, device=raw.device).triu(1)
+        raw = raw.masked_fill(hidden, HIDDEN)
+    lse = raw.logsumexp(-1)
+    return (raw - lse.unsqueeze(-1)).exp() @ values.float(), lse

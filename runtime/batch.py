@@ -1,6 +1,6 @@
 """What one model pass gets: lanes of new tokens, packed into one row."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,7 +39,7 @@ class Batch:
 
     Attributes:
         tokens, positions, slots: int64 [T], in packed order.
-        plan: who attends to what.
+        plans: who attends to what, for each window that a layer of the model has.
         rows: int64 [R], the packed rows whose logits are wanted, in the order of the lanes as they were
             given.
     """
@@ -47,16 +47,17 @@ class Batch:
     tokens: torch.Tensor
     positions: torch.Tensor
     slots: torch.Tensor
-    plan: AttentionPlan
+    plans: Mapping[int | None, AttentionPlan]
     rows: torch.Tensor
 
 
-def build_batch(lanes: Sequence[Lane], device: torch.device | str = "cpu") -> Batch:
+def build_batch(lanes: Sequence[Lane], device: torch.device | str = "cpu", windows: Sequence[int | None] = ()) -> Batch:
     """Pack lanes into one batch.
 
     Args:
         lanes: at least one; no two with a slot in common among their new tokens.
         device: where the model lives.
+        windows: of its layers, as in `ModelShape.windows`.
     """
     order = sorted(range(len(lanes)), key=lambda index: lanes[index].context)
     packed = [lanes[index] for index in order]
@@ -64,9 +65,19 @@ def build_batch(lanes: Sequence[Lane], device: torch.device | str = "cpu") -> Ba
         tokens=torch.tensor([token for lane in packed for token in lane.tokens], device=device),
         positions=_integers([np.arange(lane.start, lane.start + len(lane.tokens)) for lane in packed], device),
         slots=_integers([lane.slots for lane in packed], device),
-        plan=plan(packed, device),
+        plans=_plans(packed, device, set(windows) or {None}),
         rows=torch.tensor(_wanted_rows(lanes, order), dtype=torch.int64, device=device),
     )
+
+
+def _plans(
+    lanes: Sequence[Lane], device: torch.device | str, windows: set[int | None]
+) -> dict[int | None, AttentionPlan]:
+    longest = max(lane.start + len(lane.tokens) for lane in lanes)
+    # A window that nothing has outgrown yet is none: layers with and without one then share a plan.
+    binding = {window: window if window is not None and window < longest else None for window in windows}
+    plans = {window: plan(lanes, device, window) for window in set(binding.values())}
+    return {window: plans[bound] for window, bound in binding.items()}
 
 
 def _integers(arrays: Sequence[npt.NDArray[np.integer]], device: torch.device | str) -> torch.Tensor:

@@ -157,7 +157,7 @@ class Engine:
         work = scheduler.plan()
         jobs = [job for job, _ in work]
         lanes = [lane for _, planned in work for lane in planned]
-        batch = build_batch(lanes, self.model.device)
+        batch = build_batch(lanes, self.model.device, self.model.shape.windows)
         planned = perf_counter()
         try:
             logits = self.model.forward(batch, self.pool)

@@ -1,6 +1,8 @@
 """The memory behind all keys and values: one tensor a layer, addressed by slot."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -16,6 +18,8 @@ class ModelShape:
         head_size: width of a head.
         vocab_size: rows of the output head.
         max_positions: positions the model was made for.
+        windows: of each layer, how many positions a token sees (itself and those just before it); None where it sees
+            all. Empty where no layer has a window.
     """
 
     layers: int
@@ -24,6 +28,26 @@ class ModelShape:
     head_size: int
     vocab_size: int
     max_positions: int
+    windows: tuple[int | None, ...] = ()
+
+    def window(self, layer: int) -> int | None:
+        """The window of one layer."""
+        return self.windows[layer] if self.windows else None
+
+
+def read_windows(config: Mapping[str, Any], max_positions: int) -> tuple[int | None, ...]:
+    """The windows of a model's layers, as `ModelShape` has them.
+
+    Args:
+        config: as transformers writes it.
+        max_positions: a window that reaches this far hides nothing.
+    """
+    width = config.get("sliding_window") if config.get("use_sliding_window", True) else None
+    if width is None or width >= max_positions:
+        return ()
+    kinds = config.get("layer_types") or ["sliding_attention"] * config["num_hidden_layers"]
+    windows = tuple(width if kind == "sliding_attention" else None for kind in kinds)
+    return windows if any(windows) else ()
 
 
 class KvPool:

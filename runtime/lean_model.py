@@ -17,7 +17,7 @@ from torch.nn.functional import embedding, rms_norm, silu
 
 from promptlang.kernels.tree_attention import attend
 from promptlang.runtime.batch import Batch
-from promptlang.runtime.kv_pool import KvPool, ModelShape
+from promptlang.runtime.kv_pool import KvPool, ModelShape, read_windows
 from promptlang.runtime.linear import Linear, Product
 
 Weights = Mapping[str, torch.Tensor]
@@ -49,12 +49,11 @@ class LeanConfig:
             **(config.get("rope_scaling") or {}),
         }
         heads = config.get("num_attention_heads", 0)
-        window = config.get("sliding_window") if config.get("use_sliding_window", True) else None
         is_known = (
             config.get("model_type") in ("llama", "mistral", "qwen2", "qwen3")
             and config.get("hidden_act", "silu") == "silu"
             and rotation.get("rope_type", rotation.get("type", "default")) in ("default", "llama3")
-            and window is None
+            and _says_its_windows(config)
             and "quantization_config" not in config
         )
         if not is_known:
@@ -67,6 +66,7 @@ class LeanConfig:
                 head_size=config.get("head_dim") or config["hidden_size"] // heads,
                 vocab_size=config["vocab_size"],
                 max_positions=config["max_position_embeddings"],
+                windows=read_windows(config, config["max_position_embeddings"]),
             ),
             hidden_size=config["hidden_size"],
             epsilon=config.get("rms_norm_eps", 1e-6),
@@ -174,13 +174,20 @@ class _Layer:
             queries,
             step.pool.keys[index],
             step.pool.values[index],
-            step.batch.plan,
+            step.batch.plans[shape.window(index)],
             shape.head_size**-0.5,
         )
         return self._output(attended.reshape(len(x), -1))
 
     def _normed(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return rms_norm(x, (self._config.hidden_size,), weight, self._config.epsilon)
+
+
+def _says_its_windows(config: Mapping[str, Any]) -> bool:
+    """Whether a config says which layers slide, or leaves it to transformers to fill in."""
+    if config["model_type"] == "mistral":
+        return "sliding_window" in config
+    return not config.get("use_sliding_window") or bool(config.get("layer_types"))
 
 
 def _below(weights: Weights, prefix: str, dtype: torch.dtype) -> Weights:

@@ -1,12 +1,13 @@
 """Models: one interface, and what runs any plain-attention model of the transformers library."""
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import torch
 
 from promptlang.kernels.tree_attention import attend
 from promptlang.runtime.batch import Batch
-from promptlang.runtime.kv_pool import KvPool, ModelShape
+from promptlang.runtime.kv_pool import KvPool, ModelShape, read_windows
 
 
 class ModelError(Exception):
@@ -64,6 +65,7 @@ class TransformersModel:
             head_size=getattr(config, "head_dim", None) or config.hidden_size // heads,
             vocab_size=network.get_output_embeddings().weight.shape[0],
             max_positions=config.max_position_embeddings,
+            windows=read_windows(config.to_dict(), config.max_position_embeddings),
         )
         self.dtype: torch.dtype = network.dtype
         self.device: torch.device = network.device
@@ -110,20 +112,31 @@ def attention(
     Returns:
         [1, T, heads, head size], and no weights.
     """
-    for name, meaning in _UNSUPPORTED_ARGUMENTS.items():
-        if asked.get(name) is not None:
-            raise ModelError(f"{type(module).__name__} needs {meaning}, which promptlang does not support yet")
     layer = module.layer_idx
+    _refuse_unsupported_arguments(module, kv_pool.shape, asked)
     kv_pool.write(layer, tree_batch.slots, key[0], value[0])
-    output = attend(query[0], kv_pool.keys[layer], kv_pool.values[layer], tree_batch.plan, scaling)
+    output = attend(
+        query[0],
+        kv_pool.keys[layer],
+        kv_pool.values[layer],
+        tree_batch.plans[kv_pool.shape.window(layer)],
+        scaling,
+        cap=asked.get("softcap"),
+        sinks=asked.get("s_aux"),
+    )
     return output[None], None
 
 
-_UNSUPPORTED_ARGUMENTS = {
-    "softcap": "soft-capped scores",
-    "s_aux": "attention sinks",
-    "position_bias": "a position bias",
-}
+def _refuse_unsupported_arguments(module: Any, shape: ModelShape, asked: Mapping[str, Any]) -> None:
+    name = type(module).__name__
+    if asked.get("position_bias") is not None:
+        raise ModelError(f"{name} needs a position bias, which promptlang does not support; use another model")
+    window = asked.get("sliding_window")
+    if window is not None and window < shape.max_positions and window != shape.window(module.layer_idx):
+        raise ModelError(
+            f"{name} attends through a sliding window of {window} tokens, but its config says otherwise; "
+            "use another model"
+        )
 
 
 def _refuse_unsupported(network: Any, config: Any) -> None:
@@ -133,21 +146,6 @@ def _refuse_unsupported(network: Any, config: Any) -> None:
     for kind in set(getattr(config, "layer_types", None) or ["full_attention"]):
         if kind not in ("full_attention", "sliding_attention"):
             raise ModelError(f"{name} has {kind} layers, which promptlang does not support; use one without")
-    window = _window(config)
-    if window is not None and window < config.max_position_embeddings:
-        raise ModelError(
-            f"{name} attends through a sliding window of {window} tokens, which promptlang does not support yet"
-        )
-
-
-def _window(config: Any) -> int | None:
-    """The sliding window, where a layer has one. A window that no text can outgrow is none."""
-    kinds = getattr(config, "layer_types", None)
-    if kinds is not None and "sliding_attention" not in kinds:
-        return None
-    if not getattr(config, "use_sliding_window", True):
-        return None
-    return getattr(config, "sliding_window", None)
 
 
 def register_attention() -> None:

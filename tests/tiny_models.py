@@ -38,7 +38,7 @@ def tiny_network(model_type: str = "llama", seed: int = 0, **changes: Any) -> An
 
 def run(model: Model, pool: KvPool, *lanes: Lane) -> torch.Tensor:
     """One pass."""
-    return model.forward(build_batch(lanes, model.device), pool)
+    return model.forward(build_batch(lanes, model.device, model.shape.windows), pool)
 
 
 def cold_logits(model: Model, tokens: Sequence[int]) -> torch.Tensor:
@@ -63,7 +63,7 @@ def greedy(model: Model, prompt: Sequence[int], count: int) -> list[int]:
 def generate(network: Any, prompt: Sequence[int], count: int) -> list[int]:
     """What transformers itself generates greedily."""
     ours = network.config._attn_implementation
-    network.set_attn_implementation("sdpa")
+    network.set_attn_implementation("eager")
     tokens = network.generate(
         torch.tensor([list(prompt)]), do_sample=False, max_new_tokens=count, eos_token_id=None, pad_token_id=0
     )

@@ -1,6 +1,7 @@
 """Tree attention gives what attention of each sequence alone gives."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -50,14 +51,23 @@ def trees(draw: st.DrawFn) -> tuple[list[Lane], int]:
     return sorted(lanes, key=lambda lane: lane.context), source.used
 
 
-def difference(lanes: list[Lane], slots: int, groups: int, dtype: torch.dtype = torch.float32) -> float:
+def difference(
+    lanes: list[Lane],
+    slots: int,
+    groups: int,
+    dtype: torch.dtype = torch.float32,
+    window: int | None = None,
+    **scoring: Any,
+) -> float:
     """Largest difference to the reference, which computes in float64."""
     generator = torch.Generator().manual_seed(slots)
     rows = sum(len(lane.slots) for lane in lanes)
     query = torch.randn(2 * groups, rows, SIZE, generator=generator)
     keys, values = torch.randn(2, 2, slots, SIZE, generator=generator)
-    ours = tree_attention.attend(query.to(dtype), keys.to(dtype), values.to(dtype), tree_attention.plan(lanes), 0.25)
-    theirs = reference.attend(query.double(), keys.double(), values.double(), reference.plan(lanes), 0.25)
+    plan = tree_attention.plan(lanes, window=window)
+    ours = tree_attention.attend(query.to(dtype), keys.to(dtype), values.to(dtype), plan, 0.25, **scoring)
+    plain = reference.plan(lanes, window=window)
+    theirs = reference.attend(query.double(), keys.double(), values.double(), plain, 0.25, **scoring)
     assert ours.shape == theirs.shape
     assert ours.dtype == dtype
     return float((ours - theirs).abs().max())
@@ -77,6 +87,33 @@ def test_equals_each_sequence_alone(tree: tuple[list[Lane], int], groups: int) -
 @given(trees(), st.integers(1, 4))
 def test_the_route_for_other_devices_gives_the_same(tree: tuple[list[Lane], int], groups: int) -> None:
     assert difference(*tree, groups, torch.float64) < 1e-5
+
+
+@settings(max_examples=150, deadline=None)
+@given(trees(), st.integers(1, 3), st.sampled_from([1, 2, 7, 16, 64, 100, 192, 300, 900]))
+def test_a_window_hides_what_is_too_far_back(tree: tuple[list[Lane], int], groups: int, window: int) -> None:
+    assert difference(*tree, groups, window=window) < 1e-5
+
+
+@settings(max_examples=25, deadline=None)
+@given(trees(), st.integers(1, 3), st.sampled_from([7, 100, 300]))
+def test_windows_on_the_route_for_other_devices(tree: tuple[list[Lane], int], groups: int, window: int) -> None:
+    assert difference(*tree, groups, torch.float64, window=window) < 1e-5
+
+
+@settings(max_examples=40, deadline=None)
+@given(trees(), st.integers(1, 3), st.sampled_from([None, 2.0]), st.booleans(), st.sampled_from([None, 50]))
+def test_caps_and_sinks(
+    tree: tuple[list[Lane], int], groups: int, cap: float | None, has_sinks: bool, window: int | None
+) -> None:
+    sinks = torch.linspace(-3, 3, 2 * groups) if has_sinks else None
+    assert difference(*tree, groups, window=window, cap=cap, sinks=sinks) < 1e-5
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_windows_in_half_precision_are_near(dtype: torch.dtype) -> None:
+    lanes = [lane(1 + index, 600 + index * 20, (0, 500), (700 + index * 50, 7 * index + 1)) for index in range(5)]
+    assert difference(lanes, 1000, 3, dtype, window=30) < 0.02
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 4])
@@ -145,6 +182,18 @@ def test_a_long_prompt_is_a_causal_pass_in_place() -> None:
 def test_a_short_shared_prefix_is_not_worth_a_pass() -> None:
     plan = tree_attention.plan([lane(1, 100 + 9 * index, (0, 10)) for index in range(3)])
     assert not plan.more
+
+
+def test_a_window_reads_no_more_than_it_shows() -> None:
+    plan = tree_attention.plan([lane(1, 5000 + 50 * index, (0, 4000)) for index in range(4)], window=1001)
+    assert [part.slots for part in plan.more] == [slice(3000, 4000)]
+
+
+def test_siblings_share_what_their_windows_have_in_common() -> None:
+    lanes = [lane(1, 5000 + 50 * index, (0, 4000), (5000 + 50 * index - 20, index + 1)) for index in range(4)]
+    plan = tree_attention.plan(lanes, window=1001)
+    seen_by_all = [part for part in plan.more if part.slots == slice(3004, 4000)]
+    assert seen_by_all == [Pass(slice(0, 4), slice(3004, 4000))]
 
 
 def test_the_same_plan_gives_the_same_bits() -> None:

@@ -32,7 +32,16 @@ FAMILIES: list[tuple[str, dict[str, Any]]] = [
         },
     ),
     ("mistral", {"sliding_window": None}),
+    ("mistral", {"sliding_window": 40}),
     ("qwen2", {}),
+    (
+        "qwen2",
+        {
+            "use_sliding_window": True,
+            "sliding_window": 40,
+            "layer_types": ["full_attention", "sliding_attention"],
+        },
+    ),
     ("qwen3", {"head_dim": 32}),
     ("qwen3", {"attention_bias": True, "tie_word_embeddings": True}),
 ]
@@ -89,12 +98,19 @@ def test_half_precision_is_near() -> None:
         ("gemma", {}),
         ("llama", {"hidden_act": "gelu"}),
         ("llama", {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4, "factor": 2.0}}),
-        ("mistral", {"sliding_window": 64}),
         ("olmo2", {}),
     ],
 )
 def test_what_it_does_not_know_is_left_to_the_general_path(model_type: str, changes: dict[str, Any]) -> None:
     assert LeanConfig.read(tiny_network(model_type, **changes).config.to_dict()) is None
+
+
+def test_windows_left_to_defaults_are_left_to_the_general_path() -> None:
+    mistral = tiny_network("mistral").config.to_dict()
+    qwen = tiny_network("qwen2", use_sliding_window=True, sliding_window=64).config.to_dict()
+    del mistral["sliding_window"], qwen["layer_types"]
+    assert LeanConfig.read(mistral) is None
+    assert LeanConfig.read(qwen) is None
 
 
 def test_configs_of_older_releases_are_read() -> None:

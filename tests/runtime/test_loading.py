@@ -110,7 +110,7 @@ def test_an_unknown_architecture_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_architecture_with_other_attention_is_refused(tmp_path: Path) -> None:
-    refused(str(save(tmp_path, "mistral", sliding_window=16)), "sliding window of 16")
+    refused(str(save(tmp_path, "bloom", n_head=4)), "Bloom", "plain attention")
 
 
 def test_an_unknown_dtype_lists_the_known() -> None:

@@ -15,17 +15,23 @@ from promptlang.runtime.slots import Run
 
 PROMPT = [(7 * index + 3) % VOCABULARY for index in range(23)]
 
-PLAIN = ["llama", "qwen2", "qwen3", "mistral", "phi3", "olmo2", "smollm3", "granite", "gpt_neox", "mixtral"]
-
-
-def changes(model_type: str) -> dict[str, Any]:
-    """What a family needs beside the common settings."""
-    return {
-        "mistral": {"sliding_window": None},
-        "mixtral": {"sliding_window": None},
-        "phi3": {"sliding_window": None},
-        "gpt_neox": {"num_key_value_heads": 4},
-    }.get(model_type, {})
+FAMILIES: dict[str, dict[str, Any]] = {
+    "llama": {},
+    "mistral": {"sliding_window": 6},
+    "mixtral": {"sliding_window": None},
+    "qwen2": {},
+    "qwen3": {"use_sliding_window": True, "sliding_window": 9, "max_window_layers": 1},
+    "gemma2": {"head_dim": 16, "sliding_window": 8, "attn_logit_softcapping": 2.0, "query_pre_attn_scalar": 16},
+    "gemma3_text": {"head_dim": 16, "sliding_window": 8, "layer_types": ["sliding_attention", "full_attention"]},
+    "gpt2": {"num_key_value_heads": 4},
+    "gpt_neox": {"num_key_value_heads": 4},
+    "phi3": {"sliding_window": 10},
+    "olmo2": {},
+    "smollm3": {},
+    "granite": {},
+    "gpt_oss": {"head_dim": 16, "sliding_window": 8, "num_local_experts": 2, "num_experts_per_tok": 1},
+}
+"""Families, and what each needs beside the common settings: windows are shorter than the prompt."""
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +43,43 @@ def slots(start: int, count: int) -> Any:
     return np.arange(start, start + count, dtype=np.int32)
 
 
-@pytest.mark.parametrize("model_type", PLAIN)
-def test_greedy_tokens_equal_transformers_own(model_type: str) -> None:
-    network = tiny_network(model_type, **changes(model_type))
-    assert greedy(TransformersModel(network), PROMPT, 12) == generate(network, PROMPT, 12)
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request: pytest.FixtureRequest) -> Any:
+    """A network of each family."""
+    return tiny_network(request.param, **FAMILIES[request.param])
+
+
+def plain_logits(network: Any, tokens: list[int]) -> torch.Tensor:
+    """What transformers computes by itself, at every position."""
+    ours = network.config._attn_implementation
+    network.set_attn_implementation("eager")
+    with torch.inference_mode():
+        logits: torch.Tensor = network(torch.tensor([tokens]), use_cache=False).logits[0]
+    network.set_attn_implementation(ours)
+    return logits
+
+
+def test_greedy_tokens_equal_transformers_own(family: Any) -> None:
+    assert greedy(TransformersModel(family), PROMPT, 12) == generate(family, PROMPT, 12)
+
+
+def test_every_position_has_transformers_own_logits(family: Any) -> None:
+    assert torch.allclose(cold_logits(TransformersModel(family), PROMPT), plain_logits(family, PROMPT), atol=1e-4)
+
+
+def test_cached_and_forked_sequences_have_transformers_own_logits(family: Any) -> None:
+    model = TransformersModel(family)
+    branches = [[5], [6, 5], [5, 5, 8], list(range(20))]
+    pool = KvPool(model.shape, 160)
+    run(model, pool, Lane(PROMPT[:11], 0, slots(0, 11), ()))
+    run(model, pool, Lane(PROMPT[11:], 11, slots(11, 12), (Run(0, 11),)))
+    lanes = [
+        Lane(tokens, 23, slots(30 + 25 * index, len(tokens)), (Run(0, 11), Run(11, 12)), wants="all")
+        for index, tokens in enumerate(branches)
+    ]
+    together = run(model, pool, *lanes)
+    alone = torch.cat([plain_logits(family, [*PROMPT, *tokens])[23:] for tokens in branches])
+    assert torch.allclose(together, alone, atol=1e-4)
 
 
 def test_chunks_give_what_the_whole_gives(model: Model) -> None:
@@ -96,10 +135,8 @@ def test_what_a_freed_slot_holds_is_never_seen(model: Model) -> None:
     assert run(model, pool, *lanes).isfinite().all()
 
 
-@pytest.mark.parametrize("model_type", PLAIN)
-def test_the_self_test_passes_for_plain_attention(model_type: str) -> None:
-    network = tiny_network(model_type, **changes(model_type))
-    self_test(TransformersModel(network), network)
+def test_the_self_test_passes_for_what_is_supported(family: Any) -> None:
+    self_test(TransformersModel(family), family)
 
 
 def test_the_self_test_finds_a_wrong_model() -> None:
@@ -110,10 +147,10 @@ def test_the_self_test_finds_a_wrong_model() -> None:
 @pytest.mark.parametrize(
     ("model_type", "settings", "word"),
     [
-        ("mistral", {"sliding_window": 8}, "sliding window of 8"),
-        ("gemma2", {"head_dim": 16, "sliding_window": 64}, "sliding window of 64"),
-        ("mamba", {}, "attention"),
-        ("bloom", {"n_head": 4, "n_layer": 2}, "attention"),
+        ("bloom", {"n_head": 4, "n_layer": 2}, "BloomForCausalLM"),
+        ("mpt", {"d_model": 64, "n_heads": 4, "n_layers": 2}, "MptForCausalLM"),
+        ("mamba", {}, "MambaForCausalLM"),
+        ("lfm2", {"layer_types": ["conv", "full_attention"]}, "Lfm2ForCausalLM has conv layers"),
         ("qwen3_next", {"num_experts": 2, "num_experts_per_tok": 1}, "Qwen3Next"),
     ],
 )
@@ -122,13 +159,8 @@ def test_what_is_not_plain_attention_is_refused_by_name(model_type: str, setting
         TransformersModel(tiny_network(model_type, **settings))
 
 
-def test_soft_capped_scores_are_refused_by_name() -> None:
-    network = tiny_network("gemma2", head_dim=16, sliding_window=512)
-    with pytest.raises(ModelError, match="soft-capped"):
-        self_test(TransformersModel(network), network)
-
-
-def test_attention_sinks_are_refused_by_name() -> None:
-    network = tiny_network("gpt_oss", head_dim=16, sliding_window=512, num_local_experts=2)
-    with pytest.raises(ModelError, match="sinks"):
+def test_a_layer_that_slides_otherwise_than_its_config_says_is_refused() -> None:
+    network = tiny_network("qwen2", max_position_embeddings=64)
+    network.model.layers[1].self_attn.sliding_window = 16
+    with pytest.raises(ModelError, match="sliding window of 16"):
         self_test(TransformersModel(network), network)
