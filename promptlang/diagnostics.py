@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptlang.source import Span
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 TAB_WIDTH = 4
+
+_PAGES = Path(__file__).parent / "codes"
 
 
 class Severity(StrEnum):
@@ -164,7 +166,7 @@ def explain(code: str) -> str:
     Raises:
         KeyError: there is no such code.
     """
-    page = files("promptlang").joinpath("codes", f"{code.upper()}.md")
+    page = _PAGES / f"{code.upper()}.md"
     if not code.isalnum() or not page.is_file():
         raise KeyError(code)
     return page.read_text(encoding="utf-8")
@@ -172,4 +174,4 @@ def explain(code: str) -> str:
 
 def codes() -> list[str]:
     """All codes, in order."""
-    return sorted(page.name.removesuffix(".md") for page in files("promptlang").joinpath("codes").iterdir())
+    return sorted(page.stem for page in _PAGES.glob("*.md"))

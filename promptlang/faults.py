@@ -33,8 +33,8 @@ def misaligned(span: Span) -> Diagnostic:
     return Diagnostic("PL003", "this line's indentation fits no block above it", span)
 
 
-def string_not_closed(span: Span, quotes: str, has_hole: bool) -> Diagnostic:
-    fix = "close every `${` with `}` on its line, or write `\\${` for the text `${`" if has_hole else f"end it with {quotes}"
+def string_not_closed(span: Span, quotes: str, breaks_in_hole: bool) -> Diagnostic:
+    fix = "close every `${` with `}` on its line, or write `\\${` for the text `${`" if breaks_in_hole else f"end it with {quotes}"
     return Diagnostic("PL005", "this string is not closed", span, fix=fix)
 
 
@@ -62,7 +62,7 @@ def _quoted(word: str) -> str:
 
 
 def does_nothing(span: Span, is_comparison: bool) -> Diagnostic:
-    fix = "`=` gives a value a name, `==` compares" if is_comparison else "give the value a name, `log` it, or put it in a string"
+    fix = "`=` gives a value a name, `==` compares" if is_comparison else "give the value a name, `log` it, or write `\"${...}\"` to put it into the prompt"
     return Diagnostic("PL009", "this line computes a value and does nothing with it", span, fix=fix)
 
 
@@ -207,7 +207,7 @@ def endless_alias(span: Span, name: str) -> Diagnostic:
 
 
 def no_items(span: Span, found: str) -> Diagnostic:
-    return Diagnostic("PL209", f"{found} can't be looped over", span)
+    return Diagnostic("PL209", f"{found} has no items to go through", span)
 
 
 def never_equal(span: Span, left: str, right: str) -> Diagnostic:

@@ -187,6 +187,7 @@ class _Pass:
         self._diagnostics = diagnostics
         self._layout = Layout()
         self._line: list[Token] = []
+        self._word_end = text.start
         self._is_broken = False
 
     def run(self) -> Tree[Token] | None:
@@ -253,8 +254,12 @@ class _Pass:
             self._tree = self._state.feed_token(token, is_end=token.type == "$END")
         except UnexpectedToken:
             self._unexpected(token)
+            return
+        if token.type in _LAYOUT:
+            self._line = []
         else:
-            self._line = [] if token.type in _LAYOUT else [*self._line, token]
+            self._line.append(token)
+            self._word_end = token.end_pos or 0
 
     def _unexpected_text(self) -> None:
         """Nothing that may stand here begins here: find out what does."""
@@ -278,8 +283,9 @@ class _Pass:
             self._break_line()
             return
         is_long = len(quotes[0]) == 3
-        has_hole = "${" in text[start : end if is_long else line_end]
-        self._report(faults.string_not_closed(self._span(start, line_end), quotes[0], has_hole))
+        inside = text[quotes.end() : end if is_long else line_end]
+        breaks_in_hole = "${" in inside and quotes[0] in inside
+        self._report(faults.string_not_closed(self._span(start, line_end), quotes[0], breaks_in_hole))
         self._move(end if is_long else line_end)
         self._break_line()
 
@@ -302,14 +308,12 @@ class _Pass:
 
     def _report_unexpected(self, token: Token, expected: set[str]) -> None:
         if token.type in _LAYOUT:
-            at = self._line[-1].end_pos if self._line else self._text.end
-            token = Token(token.type, "", at, end_pos=at)
+            token = Token(token.type, "", self._word_end, end_pos=self._word_end)
         is_top = len(self._layout.blocks) == 1
         self._report(explain(Unexpected(self._source, tuple(self._line), token, frozenset(expected), is_top, self._is_hole)))
 
     def _missing_block(self, token: Token) -> None:
-        header = self._source.text.rfind(":", 0, token.start_pos if token.type not in _LAYOUT else None)
-        self._report(faults.missing_block(self._span(header, header + 1)))
+        self._report(faults.missing_block(self._span(self._word_end - 1, self._word_end)))
         if token.type in _LAYOUT:
             self._replace_line(token)
             return

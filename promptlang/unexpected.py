@@ -70,16 +70,15 @@ def _plain(what: Unexpected) -> Diagnostic:
 
 def _misspelt(what: Unexpected) -> Diagnostic | None:
     """A word of the line that is nearly a keyword that could stand in its place."""
+    starts_with_name = bool(what.line) and what.line[0].type == "NAME" and not what.is_hole
+    if starts_with_name and what.line[1:2] != ("=",):
+        known = DECLARATIONS if what.is_top else STATEMENTS
+        if near(what.line[0], known):
+            return faults.unknown_word(what.span_of(what.line[0]), what.line[0], known)
     keywords = {keyword for name in what.expected for keyword in _keywords(name)}
-    if what.token.type == "NAME" and near(what.token, keywords):
+    if what.token.type == "NAME" and len(what.token) > 1 and near(what.token, keywords):
         return faults.unknown_word(what.span, what.token, keywords)
-    if what.is_hole or not what.line or what.line[0].type != "NAME":
-        return None
-    first, *rest = what.line
-    if [token.value for token in rest[:1]] == ["="]:
-        return _misspelt_answer(what)
-    known = DECLARATIONS if what.is_top else STATEMENTS
-    return faults.unknown_word(what.span_of(first), first, known) if near(first, known) else None
+    return _misspelt_answer(what) if starts_with_name else None
 
 
 def _misspelt_answer(what: Unexpected) -> Diagnostic | None:

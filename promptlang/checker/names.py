@@ -197,6 +197,7 @@ class TypeResolver:
         self._open: list[str] = []
         self._uses: set[str] = set()
         self._parts = 0
+        self._is_too_large = False
 
     def define(self, name: str, declaration: ast.Record | ast.TypeAlias) -> None:
         """Work out the shape of a record or an alias, unless it is known."""
@@ -204,8 +205,9 @@ class TypeResolver:
         try:
             self._names.types[name] = self._declared(name, declaration)
         except _TooLarge:
-            if _NOTHING not in self._names.types.values():
+            if not self._is_too_large:
                 self._report(faults.too_many_parts(declaration.name_span, name, MOST_PARTS))
+            self._is_too_large = True
             self._names.types[name] = _NOTHING
             self._open, self._uses = [], set()
 

@@ -1,0 +1,7 @@
+const LIMIT = 3
+
+program p(x: int):
+    log x(3)
+    log LIMIT(3)
+#! 4:9 PL109 `x` can't be called: it is a variable
+#! 5:9 PL109 `LIMIT` can't be called: it is a const
