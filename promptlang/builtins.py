@@ -17,7 +17,10 @@ class Work(Protocol):
         """Use up steps; raises when there are none left."""
 
     def make(self, size: int) -> None:
-        """Use up room for characters or items; raises when there is none left."""
+        """Use up room for characters; raises when there is none left."""
+
+    def make_items(self, count: int) -> None:
+        """Use up room for items of lists and dicts."""
 
     def measure(self, value: Value, depth: int = 0) -> None:
         """Use up the room that a whole value takes."""
@@ -211,7 +214,7 @@ def _finite(number: int | float) -> int | float:
 @_function(1, named=("reverse",))
 def _sorted(work: Work, values: Value, reverse: Value = False) -> Value:
     items = work.items(values)
-    work.make(len(items))
+    work.make_items(len(items))
     ordered = _in_order(work, "sorted", items)
     return ordered[::-1] if reverse else ordered
 
@@ -222,21 +225,21 @@ def _range(work: Work, *bounds: Value) -> Value:
     if len(whole) == 3 and whole[2] == 0:
         raise work.refuse("`range` can't go in steps of 0")
     numbers = range(*whole)
-    work.make(len(numbers))
+    work.make_items(len(numbers))
     return list(numbers)
 
 
 @_function(0, unlimited=True)
 def _zip(work: Work, *values: Value) -> Value:
     columns = [work.items(value) for value in values]
-    work.make((len(columns) + 1) * min(map(len, columns), default=0))
+    work.make_items((len(columns) + 1) * min(map(len, columns), default=0))
     return [list(row) for row in zip(*columns, strict=False)]
 
 
 @_function(1, 2)
 def _enumerate(work: Work, values: Value, start: Value = 0) -> Value:
     items = work.items(values)
-    work.make(3 * len(items))
+    work.make_items(3 * len(items))
     return [[index, item] for index, item in enumerate(items, _need(work, start, int, "enumerate"))]
 
 
@@ -253,7 +256,7 @@ def _all(work: Work, values: Value) -> Value:
 @_function(1)
 def _reversed(work: Work, values: Value) -> Value:
     items = work.items(values)
-    work.make(len(items))
+    work.make_items(len(items))
     return items[::-1]
 
 
@@ -359,19 +362,19 @@ def _list_count(work: Work, items: list[Value], item: Value) -> Value:
 
 @_method(dict, 0)
 def _dict_keys(work: Work, entries: dict[str, Value]) -> Value:
-    work.make(len(entries))
+    work.make_items(len(entries))
     return list(entries)
 
 
 @_method(dict, 0)
 def _dict_values(work: Work, entries: dict[str, Value]) -> Value:
-    work.make(len(entries))
+    work.make_items(len(entries))
     return list(entries.values())
 
 
 @_method(dict, 0)
 def _dict_items(work: Work, entries: dict[str, Value]) -> Value:
-    work.make(3 * len(entries))
+    work.make_items(3 * len(entries))
     return [[key, value] for key, value in entries.items()]
 
 

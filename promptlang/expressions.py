@@ -15,6 +15,7 @@ from promptlang.values import ChoiceValue, Parts, RecordType, RecordValue, Value
 
 MOST_INTEGER_BITS = 4096
 MOST_DEPTH = 100
+ITEM_SIZE = 16
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Limits:
 
     Attributes:
         steps: operations.
-        size: characters and items made, all together.
+        size: characters made; an item of a list or dict counts as 16.
     """
 
     steps: int = 200_000
@@ -101,11 +102,14 @@ class _Evaluator(Work):
         if self._size < 0:
             raise _Refused("the result is too large")
 
+    def make_items(self, count: int) -> None:
+        self.make(ITEM_SIZE * count)
+
     def measure(self, value: Value, depth: int = 0) -> None:
         """Take the size of a whole value out of the budget; refuse one that nests too deeply."""
         if depth > MOST_DEPTH:
             raise _Refused(f"the value nests deeper than {MOST_DEPTH} levels")
-        self.make(len(value) + 1 if isinstance(value, str | list | dict) else 1)
+        self.make(ITEM_SIZE + (len(value) if isinstance(value, str) else 0))
         for item in _inside(value):
             self.measure(item, depth + 1)
 
@@ -149,7 +153,7 @@ class _Evaluator(Work):
             case ast.Conditional(condition=condition, then=then, otherwise=otherwise):
                 return self.value(then if self.value(condition) else otherwise)
             case ast.ListDisplay(items=items):
-                self.make(len(items))
+                self.make_items(len(items))
                 return [self.value(item) for item in items]
             case ast.DictDisplay(items=items):
                 return self._dict(items)
@@ -201,7 +205,7 @@ class _Evaluator(Work):
         if wrong is not None or bounds[2] == 0:
             raise _Refused("a slice's step can't be 0" if wrong is None else f"a slice's bounds are ints, not {type_name(wrong)}")
         result = owner[slice(*bounds)]
-        self.make(len(result))
+        self._make_times(result, 1)
         return result
 
     def _unary(self, symbol: str, operand: Value) -> Value:
@@ -218,16 +222,19 @@ class _Evaluator(Work):
             self.make(len(left) + len(right))
             return left + right
         if symbol == "+" and isinstance(left, list) and isinstance(right, list):
-            self.make(len(left) + len(right))
+            self.make_items(len(left) + len(right))
             return left + right
         if symbol == "*" and isinstance(left, str | list) and isinstance(right, int):
-            self.make(len(left) * max(0, right))
+            self._make_times(left, right)
             return left * right
         if symbol == "*" and isinstance(left, int) and isinstance(right, str | list):
-            self.make(len(right) * max(0, left))
+            self._make_times(right, left)
             return left * right
         hint = "; `${...}` puts a value into text" if symbol == "+" and (isinstance(left, str) or isinstance(right, str)) else ""
         raise _Refused(f"`{symbol}` can't take {type_name(left)} and {type_name(right)}{hint}")
+
+    def _make_times(self, value: str | list[Value], times: int) -> None:
+        (self.make if isinstance(value, str) else self.make_items)(len(value) * max(0, times))
 
     def _arithmetic(self, symbol: str, left: int | float, right: int | float) -> Value:
         if symbol == "**" and isinstance(left, int) and isinstance(right, int) and right > 0:
@@ -277,7 +284,7 @@ class _Evaluator(Work):
         raise _Refused(f"`in` can't look for {type_name(item)} in {type_name(container)}")
 
     def _dict(self, items: tuple[tuple[ast.Expression, ast.Expression], ...]) -> dict[str, Value]:
-        self.make(len(items))
+        self.make_items(len(items))
         result: dict[str, Value] = {}
         for key_expression, value_expression in items:
             key = self.value(key_expression)
@@ -295,7 +302,7 @@ class _Evaluator(Work):
                 self.step()
                 self._locals = outer | self._unpacked(expression.targets, item)
                 if expression.condition is None or self.value(expression.condition):
-                    self.make(1)
+                    self.make_items(1)
                     result.append(self.value(expression.item))
         finally:
             self._locals = outer
