@@ -9,7 +9,6 @@ from functools import lru_cache
 
 from promptlang.grammar.automaton import table_cost
 from promptlang.grammar.constraint import Constraint
-from promptlang.grammar.ending import shortest_end as shortest_end
 from promptlang.grammar.lark import to_grammar
 from promptlang.grammar.llguidance_backend import compile_grammar
 from promptlang.grammar.outlines_backend import OutlinesConstraint

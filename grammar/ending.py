@@ -15,8 +15,8 @@ CLOSING = b'"}]'
 ONWARD = 4
 """What a step that closes nothing costs, in steps that do."""
 
-TRIES = 300
-"""States looked at; a count and not a time, so that the answer is always the same."""
+STATES = 60
+"""States gone on from; a count and not a time, so that the answer is always the same."""
 
 BROADEST = 32
 """Tokens tried in one state where none of a single byte is legal."""
@@ -40,34 +40,45 @@ def shortest_end(state: State, limit: int) -> list[int] | None:
 
 def _cheapest(state: State, limit: int) -> list[int] | None:
     order = count()
-    waiting: list[tuple[int, int, State, Tokens, Tokens]] = [
-        (cost, next(order), state, (), step) for cost, step in _steps(state)
-    ]
-    heapq.heapify(waiting)
-    for _ in range(TRIES):
+    waiting: list[tuple[int, int, State, Tokens, bool]] = [(0, next(order), state, (), False)]
+    for _ in range(STATES):
         if not waiting:
             return None
-        cost, _, parent, taken, step = heapq.heappop(waiting)
-        tokens = (*taken, *step)
-        if len(tokens) > limit:
-            continue
-        reached = _after(parent, step)
-        if reached.can_end():
+        cost, _, here, tokens, is_closed = heapq.heappop(waiting)
+        if not is_closed and here.can_end():
             return list(tokens)
-        for more, further in _steps(reached):
-            heapq.heappush(waiting, (cost + more, next(order), reached, tokens, further))
+        closing, others = _steps(here)
+        for step, reached in _distinct(here, others if is_closed else closing):
+            if len(tokens) + len(step) <= limit:
+                further = cost if is_closed else cost + len(step)
+                heapq.heappush(waiting, (further, next(order), reached, tokens + step, False))
+        if others and not is_closed:
+            heapq.heappush(waiting, (cost + ONWARD, next(order), here, tokens, True))
     return None
 
 
 def _first(state: State, limit: int) -> list[int] | None:
     tokens: list[int] = []
     while not state.can_end():
-        steps = sorted(_steps(state))
-        if not steps or len(tokens) + len(steps[0][1]) > limit:
+        closing, others = _steps(state)
+        step = next(iter(closing + others), None)
+        if step is None or len(tokens) + len(step) > limit:
             return None
-        tokens += steps[0][1]
-        state = _after(state, steps[0][1])
+        tokens += step
+        state = _after(state, step)
     return tokens
+
+
+def _distinct(state: State, steps: list[Tokens]) -> Iterator[tuple[Tokens, State]]:
+    """The steps and where they lead, without those after which all is as after another: most letters of a word are
+    like any other."""
+    seen = set()
+    for step in steps:
+        reached = _after(state, step)
+        likeness = (reached.can_end(), reached.mask().tobytes())
+        if likeness not in seen:
+            seen.add(likeness)
+            yield step, reached
 
 
 def _after(state: State, tokens: Tokens) -> State:
@@ -77,14 +88,14 @@ def _after(state: State, tokens: Tokens) -> State:
     return reached
 
 
-def _steps(state: State) -> Iterator[tuple[int, Tokens]]:
-    """The ways on from a state, each with its cost: what is forced, else single bytes."""
+def _steps(state: State) -> tuple[list[Tokens], list[Tokens]]:
+    """The ways on from a state, by single bytes: those that close something, or are forced, and the others."""
     forced = state.forced()
     if forced:
-        yield len(forced), tuple(forced)
-        return
+        return [tuple(forced)], []
     vocabulary, mask = state.vocabulary, state.mask()
     singles = vocabulary.single_bytes
     legal = singles[(mask[singles >> 5] >> (singles & 31) & 1).astype(bool)].tolist()
-    for token in legal or vocabulary.tokens_of(mask)[:BROADEST]:
-        yield 1 if vocabulary.token_bytes[token] in CLOSING else ONWARD, (token,)
+    closing = [(token,) for token in legal if vocabulary.token_bytes[token] in CLOSING]
+    others = [(token,) for token in legal or vocabulary.tokens_of(mask)[:BROADEST]]
+    return closing, [step for step in others if step not in closing]

@@ -163,4 +163,5 @@ def _key(name: str) -> str:
 
 
 def _terminal(regex: Regex) -> str:
-    return f"/{to_text(regex)}/"
+    text = to_text(regex)
+    return f"/{text}/" if text else '""'

@@ -71,7 +71,7 @@ class LlguidanceState:
         return bool(self._matcher.is_accepting())
 
     def is_done(self) -> bool:
-        return bool(self._matcher.is_stopped())
+        return bool(self._matcher.is_stopped()) or (self.can_end() and not self.mask().any())
 
     def advance(self, token: int) -> None:
         if token in self._vocabulary.special_ids or self._matcher.try_consume_tokens([token]) != 1:

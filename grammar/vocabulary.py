@@ -15,6 +15,9 @@ MARK = chr(0x10FFFF)
 """Stands before and behind a text in outlines-core's tables, where it is the token after the last. No other text has
 its first byte (see `regex.LAST`)."""
 
+CONTINUATION = (0x80, 0xBF)
+"""The bytes that go on with a character in UTF-8."""
+
 
 class Vocabulary:
     """Token bytes, and which tokens an answer may hold.
@@ -114,9 +117,12 @@ class Vocabulary:
         """Tokens for a text that must come.
 
         Args:
-            text: UTF-8, perhaps cut inside a character.
+            text: UTF-8, perhaps cut inside a character at its end. One that begins inside a character gives no tokens:
+                how it is tokenised depends on what stands before.
             is_whole: whether nothing can follow. Otherwise only those tokens are given that stay, whatever follows.
         """
+        if text and CONTINUATION[0] <= text[0] <= CONTINUATION[1]:
+            return []
         if is_whole:
             return list(self.llguidance.tokenize_bytes(text))
         tokens, _ = self.llguidance.tokenize_partial(text)

@@ -1,0 +1,38 @@
+"""Vocabularies: the embedded model's, and those of small tokenizers of two kinds."""
+
+import pytest
+import tiny_tokenizers
+import tokenizers
+
+from promptlang.grammar.vocabulary import Vocabulary
+from promptlang.runtime import embedded
+from promptlang.runtime.tokenizer import Tokenizer, TokenizerSettings
+
+
+def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
+    return Vocabulary(
+        tokenizer.token_bytes, tokenizer.special_ids, tokenizer.eos_ids, tokenizer.encode, tokenizer.fingerprint
+    )
+
+
+def _tiny(backend: tokenizers.Tokenizer) -> Vocabulary:
+    end = backend.token_to_id("</s>")
+    return vocabulary_of(Tokenizer(backend, TokenizerSettings(backend.get_vocab_size(), (end,))))
+
+
+@pytest.fixture(scope="session")
+def byte_level() -> Vocabulary:
+    return _tiny(tiny_tokenizers.byte_level())
+
+
+@pytest.fixture(scope="session", params=["byte_level", "sentence_piece"])
+def vocabulary(request: pytest.FixtureRequest) -> Vocabulary:
+    return _tiny(getattr(tiny_tokenizers, request.param)())
+
+
+@pytest.fixture(scope="session")
+def embedded_vocabulary() -> Vocabulary:
+    file = embedded.find_gguf()
+    if file is None:
+        pytest.skip(f"needs {embedded.PACKAGE}")
+    return vocabulary_of(embedded.load_tokenizer(embedded.converted(file, lambda message: None)))
