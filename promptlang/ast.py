@@ -111,7 +111,8 @@ class DictDisplay(Expression):
 
 @dataclass(frozen=True, kw_only=True)
 class Comprehension(Expression):
-    """`[item for target in iterable if condition]` (one `for`, at most one `if`); `targets` has more than one name where the
+    """`[item for target in iterable if condition]` (one `for`, at most one `if`); `targets` has more than one
+    name where the
     loop unpacks."""
 
     item: Expression
@@ -132,7 +133,8 @@ class Argument(Node):
 class CallExpression(Expression):
     """`function(arguments)`: a builtin, a method (`function` is an Attribute), a record, a tool or a program.
 
-    A program or tool call stands only as a statement or as the whole right side of `=` (the checker holds that).
+    A program or tool call stands only as a statement or as the whole right side of `=` (the checker holds
+    that).
     """
 
     function: Expression
@@ -148,7 +150,8 @@ class TypeExpression(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class NamedType(TypeExpression):
-    """`str`, `int`, `float`, `bool`, `none`, `json`, or a declared name (`module.Name` for an imported one)."""
+    """`str`, `int`, `float`, `bool`, `none`, `json`, or a declared name (`module.Name` for an imported
+    one)."""
 
     name: str
 
@@ -249,7 +252,8 @@ class Answer(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class Gen(Answer):
-    """`gen(TYPE?, option=...)`; `type` is None for free text. `options` holds the keyword arguments as written."""
+    """`gen(TYPE?, option=...)`; `type` is None for free text. `options` holds the keyword arguments as
+    written."""
 
     type: TypeExpression | None
     options: tuple[Argument, ...]
@@ -257,7 +261,8 @@ class Gen(Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class Select(Answer):
-    """`select(a, b, ...)` or `select(options=list)`; `choices` holds the positional ones, `options` the keyword arguments."""
+    """`select(a, b, ...)` or `select(options=list)`; `choices` holds the positional ones, `options` the
+    keyword arguments."""
 
     choices: tuple[Expression, ...]
     options: tuple[Argument, ...]

@@ -1,4 +1,5 @@
-"""Lark's tree to the AST. Bottom up and without recursion, so that depth costs nothing; a string's holes are parsed on the way."""
+"""Lark's tree to the AST. Bottom up and without recursion, so that depth costs nothing; a string's holes are
+parsed on the way."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -37,7 +38,9 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
         parse_hole: parses the expression in a stretch of the source; None where it can't.
     """
 
-    def __init__(self, source: Source, diagnostics: list[Diagnostic], parse_hole: Callable[[int, int], ast.Expression | None]) -> None:
+    def __init__(
+        self, source: Source, diagnostics: list[Diagnostic], parse_hole: Callable[[int, int], ast.Expression | None]
+    ) -> None:
         super().__init__()
         self._source = source
         self._diagnostics = diagnostics
@@ -46,11 +49,14 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
     # Places ------------------------------------------------------------------------------------------
 
     def _span(self, meta: Meta, body: Sequence[ast.Node] | None = None) -> Span:
-        """From a rule's first character to its last; where it has a body, to the end of that (an empty one: of its first line)."""
+        """From a rule's first character to its last; where it has a body, to the end of that (an empty one:
+        of its first line)."""
         if body is None:
             return Span(self._source, meta.start_pos, meta.end_pos)
         line_end = self._source.text.find("\n", meta.start_pos)
-        return Span(self._source, meta.start_pos, body[-1].span.end if body else line_end % (len(self._source.text) + 1))
+        return Span(
+            self._source, meta.start_pos, body[-1].span.end if body else line_end % (len(self._source.text) + 1)
+        )
 
     def _token_span(self, token: Token) -> Span:
         return Span(self._source, token.start_pos or 0, token.end_pos or 0)
@@ -72,7 +78,9 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
     def file(self, meta: Meta, *items: Any) -> ast.Module:
         doc = next((item for item in items if isinstance(item, str)), None)
         declarations = tuple(item for item in items if isinstance(item, ast.Declaration))
-        return ast.Module(span=Span(self._source, 0, len(self._source.text)), source=self._source, doc=doc, declarations=declarations)
+        return ast.Module(
+            span=Span(self._source, 0, len(self._source.text)), source=self._source, doc=doc, declarations=declarations
+        )
 
     def statements(self, meta: Meta, *lines: ast.Statement | None) -> ast.Block:
         return _block(lines)
@@ -107,7 +115,9 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
             return comment or body[0].value.constant, body[1:]
         return comment, body
 
-    def _declared(self, meta: Meta, name: Token, doc: str | None, body: Sequence[ast.Node] | None = None) -> dict[str, Any]:
+    def _declared(
+        self, meta: Meta, name: Token, doc: str | None, body: Sequence[ast.Node] | None = None
+    ) -> dict[str, Any]:
         return {"name": str(name), "name_span": self._token_span(name), "doc": doc, "span": self._span(meta, body)}
 
     def record(self, meta: Meta, name: Token, *fields: ast.Parameter | None) -> ast.Record:
@@ -120,7 +130,9 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
     def const(self, meta: Meta, name: Token, value: ast.Expression) -> ast.Const:
         return ast.Const(value=value, **self._declared(meta, name, self._comment_above(meta.start_pos)))
 
-    def tool(self, meta: Meta, name: Token, parameters: tuple[ast.Parameter, ...], returns: ast.TypeExpression | None = None) -> ast.Tool:
+    def tool(
+        self, meta: Meta, name: Token, parameters: tuple[ast.Parameter, ...], returns: ast.TypeExpression | None = None
+    ) -> ast.Tool:
         place = self._declared(meta, name, self._comment_above(meta.start_pos))
         return ast.Tool(parameters=parameters, returns=returns, **place)
 
@@ -137,7 +149,9 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
     def parameters(self, meta: Meta, *parameters: ast.Parameter) -> tuple[ast.Parameter, ...]:
         return parameters
 
-    def parameter(self, meta: Meta, name: Token, type_: ast.TypeExpression | None, default: ast.Expression | None) -> ast.Parameter:
+    def parameter(
+        self, meta: Meta, name: Token, type_: ast.TypeExpression | None, default: ast.Expression | None
+    ) -> ast.Parameter:
         written = type_ or ast.NamedType(name="str", span=self._token_span(name))
         doc = self._comment_above(meta.start_pos) if self._is_first_on_line(meta) else None
         return ast.Parameter(name=str(name), type=written, default=default, doc=doc, span=self._span(meta))
@@ -188,7 +202,9 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
     def adopt(self, meta: Meta, branch: ast.Expression) -> ast.Adopt:
         return ast.Adopt(branch=branch, span=self._span(meta))
 
-    def require(self, meta: Meta, condition: ast.Expression, retries: ast.Expression, message: ast.Expression | None) -> ast.Require:
+    def require(
+        self, meta: Meta, condition: ast.Expression, retries: ast.Expression, message: ast.Expression | None
+    ) -> ast.Require:
         return ast.Require(condition=condition, retries=retries, message=message, span=self._span(meta))
 
     def log(self, meta: Meta, value: ast.Expression) -> ast.Log:
@@ -218,7 +234,9 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
     def if_else(self, meta: Meta, condition: ast.Expression, body: ast.Block, *rest: Any) -> ast.If:
         branches = [(condition, body), *(part for part in rest if len(part) == 2)]
         otherwise = next((part[0] for part in rest if len(part) == 1), ())
-        return ast.If(branches=tuple(branches), otherwise=otherwise, span=self._span(meta, otherwise or branches[-1][1]))
+        return ast.If(
+            branches=tuple(branches), otherwise=otherwise, span=self._span(meta, otherwise or branches[-1][1])
+        )
 
     def elif_part(self, meta: Meta, condition: ast.Expression, body: ast.Block) -> tuple[ast.Expression, ast.Block]:
         return condition, body
@@ -229,17 +247,29 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
     def for_each(self, meta: Meta, targets: tuple[str, ...], iterable: ast.Expression, body: ast.Block) -> ast.For:
         return ast.For(targets=targets, iterable=iterable, body=body, span=self._span(meta, body))
 
-    def while_loop(self, meta: Meta, condition: ast.Expression, limit: ast.Expression | None, body: ast.Block) -> ast.While:
+    def while_loop(
+        self, meta: Meta, condition: ast.Expression, limit: ast.Expression | None, body: ast.Block
+    ) -> ast.While:
         return ast.While(condition=condition, limit=limit, body=body, span=self._span(meta, body))
 
-    def fork_count(self, meta: Meta, count: ast.Expression, name: Token, allow_none: bool, body: ast.Block) -> ast.ForkCount:
+    def fork_count(
+        self, meta: Meta, count: ast.Expression, name: Token, allow_none: bool, body: ast.Block
+    ) -> ast.ForkCount:
         return ast.ForkCount(count=count, name=str(name), body=body, allow_none=allow_none, span=self._span(meta, body))
 
     def fork_each(
-        self, meta: Meta, targets: tuple[str, ...], iterable: ast.Expression, name: Token, allow_none: bool, body: ast.Block
+        self,
+        meta: Meta,
+        targets: tuple[str, ...],
+        iterable: ast.Expression,
+        name: Token,
+        allow_none: bool,
+        body: ast.Block,
     ) -> ast.ForkEach:
         span = self._span(meta, body)
-        return ast.ForkEach(targets=targets, iterable=iterable, name=str(name), body=body, allow_none=allow_none, span=span)
+        return ast.ForkEach(
+            targets=targets, iterable=iterable, name=str(name), body=body, allow_none=allow_none, span=span
+        )
 
     def fork_arms(self, meta: Meta, name: Token, *arms: ast.Arm | None) -> ast.ForkArms:
         kept = tuple(arm for arm in arms if arm is not None)
@@ -296,7 +326,9 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
 
     def bounded_type(self, meta: Meta, name: Token, option: Token, bound: int | float) -> ast.TypeExpression:
         if (name, option) != ("str", "max") or not isinstance(bound, int) or bound < 0:
-            self._report(faults.bad_type(self._span(meta), "only `str(max=N)` takes a bound like this, N a whole number"))
+            self._report(
+                faults.bad_type(self._span(meta), "only `str(max=N)` takes a bound like this, N a whole number")
+            )
             return self._any(meta)
         return ast.BoundedStr(maximum=bound, span=self._span(meta))
 
@@ -306,19 +338,29 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
                 return ast.ListType(item=item, span=self._span(meta))
             case "dict", (ast.NamedType(name="str"), value):
                 return ast.DictType(value=value, span=self._span(meta))
-        self._report(faults.bad_type(self._span(meta), "types with brackets are `list[T]`, `list[T, 1..5]` and `dict[str, T]`"))
+        self._report(
+            faults.bad_type(self._span(meta), "types with brackets are `list[T]`, `list[T, 1..5]` and `dict[str, T]`")
+        )
         return self._any(meta)
 
-    def counted_type(self, meta: Meta, name: Token, item: ast.TypeExpression, low: int | float, high: int | float) -> ast.TypeExpression:
+    def counted_type(
+        self, meta: Meta, name: Token, item: ast.TypeExpression, low: int | float, high: int | float
+    ) -> ast.TypeExpression:
         if name != "list" or not isinstance(low, int) or not isinstance(high, int) or not 0 <= low <= high:
-            self._report(faults.bad_type(self._span(meta), "bounds stand as in `list[T, 1..5]`: whole numbers, the lower one first"))
+            self._report(
+                faults.bad_type(
+                    self._span(meta), "bounds stand as in `list[T, 1..5]`: whole numbers, the lower one first"
+                )
+            )
             return self._any(meta)
         return ast.ListType(item=item, minimum=low, maximum=high, span=self._span(meta))
 
     def range_type(self, meta: Meta, base: Token, low: int | float, high: int | float) -> ast.TypeExpression:
         is_whole = isinstance(low, int) and isinstance(high, int)
         if base not in ("int", "float") or low > high or (base == "int" and not is_whole):
-            self._report(faults.bad_type(self._span(meta), "ranges are `int in 1..5` and `float in 0..1`, the lower end first"))
+            self._report(
+                faults.bad_type(self._span(meta), "ranges are `int in 1..5` and `float in 0..1`, the lower end first")
+            )
             return self._any(meta)
         return ast.RangeType(base="int" if base == "int" else "float", low=low, high=high, span=self._span(meta))
 
@@ -355,7 +397,9 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
 
     # Expressions -------------------------------------------------------------------------------------
 
-    def conditional(self, meta: Meta, then: ast.Expression, condition: ast.Expression, otherwise: ast.Expression) -> ast.Conditional:
+    def conditional(
+        self, meta: Meta, then: ast.Expression, condition: ast.Expression, otherwise: ast.Expression
+    ) -> ast.Conditional:
         return ast.Conditional(condition=condition, then=then, otherwise=otherwise, span=self._span(meta))
 
     def binary(self, meta: Meta, left: ast.Expression, operator: Token, right: ast.Expression) -> ast.Binary:
@@ -434,7 +478,9 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
         iterable: ast.Expression,
         condition: ast.Expression | None,
     ) -> ast.Comprehension:
-        return ast.Comprehension(item=item, targets=targets, iterable=iterable, condition=condition, span=self._span(meta))
+        return ast.Comprehension(
+            item=item, targets=targets, iterable=iterable, condition=condition, span=self._span(meta)
+        )
 
     def dict_display(self, meta: Meta, *items: tuple[ast.Expression, ast.Expression]) -> ast.DictDisplay:
         return ast.DictDisplay(items=items, span=self._span(meta))
@@ -450,7 +496,9 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
         for bad in literal.bad_escapes:
             self._report(faults.bad_escape(Span(self._source, bad.start, bad.end), bad.stands_for_itself))
         parts = [part if isinstance(part, str) else self._filled(part) for part in literal.parts]
-        return ast.Template(parts=tuple(part for part in parts if part is not None), span=Span(self._source, start, end))
+        return ast.Template(
+            parts=tuple(part for part in parts if part is not None), span=Span(self._source, start, end)
+        )
 
     def _filled(self, hole: Hole) -> ast.Expression | None:
         if not self._source.text[hole.start : hole.end].strip():
@@ -472,4 +520,3 @@ def _block(lines: Iterable[ast.Statement | None]) -> ast.Block:
 def _has_turns(body: ast.Block) -> bool:
     """Whether a body has chat turns, at any depth."""
     return any(isinstance(statement, ast.Role) or any(map(_has_turns, ast.blocks_of(statement))) for statement in body)
-

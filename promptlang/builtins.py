@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from promptlang.values import Value, render_json, render_text, type_name
 
@@ -41,7 +41,8 @@ class Function:
 
     Attributes:
         name: as programs call it.
-        least, most: how many arguments it takes, a method's own value not counted; `most` is None where there is no limit.
+        least, most: how many arguments it takes, a method's own value not counted; `most` is None where there
+            is no limit.
         named: the arguments that may be given by name (only so).
         compute: takes the work, then the arguments (a method: its value first).
     """
@@ -77,7 +78,9 @@ METHODS: dict[type, dict[str, Function]] = {str: {}, list: {}, dict: {}}
 _Compute = TypeVar("_Compute", bound=Callable[..., Value])
 
 
-def _function(least: int, most: int | None = None, named: tuple[str, ...] = (), unlimited: bool = False) -> Callable[[_Compute], _Compute]:
+def _function(
+    least: int, most: int | None = None, named: tuple[str, ...] = (), unlimited: bool = False
+) -> Callable[[_Compute], _Compute]:
     def register(compute: _Compute) -> _Compute:
         name = compute.__name__.strip("_")
         FUNCTIONS[name] = Function(name, least, None if unlimited else most or least, named, compute)
@@ -132,7 +135,9 @@ def _int(work: Work, value: Value) -> Value:
     try:
         return int(value)
     except ValueError:
-        raise work.refuse(f"`int` can't read {value[:40]!r}" if isinstance(value, str) else "`int` can't read this") from None
+        raise work.refuse(
+            f"`int` can't read {value[:40]!r}" if isinstance(value, str) else "`int` can't read this"
+        ) from None
 
 
 @_function(1)
@@ -190,10 +195,10 @@ def _in_order(work: Work, name: str, items: list[Value]) -> list[Value]:
     work.step(len(items))
     numbers = [item for item in items if isinstance(item, int | float)]
     if len(numbers) == len(items):
-        return list(sorted(numbers))
+        return [*sorted(numbers)]
     strings = [item for item in items if isinstance(item, str)]
     if len(strings) == len(items):
-        return list(sorted(strings))
+        return [*sorted(strings)]
     raise work.refuse(f"`{name}` needs items that are all numbers or all strings")
 
 
@@ -337,7 +342,11 @@ def _str_join(work: Work, text: str, values: Value) -> Value:
 
 @_method(str, 2, 3)
 def _str_replace(work: Work, text: str, old: Value, new: Value, most: Value = -1) -> Value:
-    before, after, times = _need(work, old, str, "replace"), _need(work, new, str, "replace"), _need(work, most, int, "replace")
+    before, after, times = (
+        _need(work, old, str, "replace"),
+        _need(work, new, str, "replace"),
+        _need(work, most, int, "replace"),
+    )
     found = text.count(before)
     work.make(len(text) + len(after) * (found if times < 0 else min(found, times)))
     return text.replace(before, after, times)

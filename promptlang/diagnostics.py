@@ -70,7 +70,8 @@ def did_you_mean(word: str, words: Iterable[str]) -> str | None:
 
 
 def render(diagnostic: Diagnostic) -> str:
-    """A diagnostic as text: code, place, message, the source line with the span underlined, the fix and the notes."""
+    """A diagnostic as text: code, place, message, the source line with the span underlined, the fix and the
+    notes."""
     lines = [f"{diagnostic.span}: {diagnostic.severity} {diagnostic.code}: {diagnostic.message}"]
     lines += _excerpt(diagnostic.span)
     if diagnostic.fix is not None:
@@ -117,7 +118,9 @@ def _as_dict(diagnostic: Diagnostic) -> dict[str, object]:
         "end_line": end.line,
         "end_column": end.column,
         "fix": diagnostic.fix,
-        "notes": [{"message": note, "place": None if place is None else str(place)} for note, place in diagnostic.notes],
+        "notes": [
+            {"message": note, "place": None if place is None else str(place)} for note, place in diagnostic.notes
+        ],
     }
 
 
@@ -136,7 +139,13 @@ def _show(text: str, column: int = 0) -> str:
     """Text as a terminal shows it: tabs spread out, other control characters replaced."""
     pieces = []
     for char in text:
-        piece = " " * (TAB_WIDTH - column % TAB_WIDTH) if char == "\t" else char if char.isprintable() else "\N{REPLACEMENT CHARACTER}"
+        piece = (
+            " " * (TAB_WIDTH - column % TAB_WIDTH)
+            if char == "\t"
+            else char
+            if char.isprintable()
+            else "\N{REPLACEMENT CHARACTER}"
+        )
         pieces.append(piece)
         column += _width(piece)
     return "".join(pieces)

@@ -1,4 +1,5 @@
-"""Evaluates expressions. Bounded in steps and in the size of what it makes, and without a way to reach Python's own objects."""
+"""Evaluates expressions. Bounded in steps and in the size of what it makes, and without a way to reach
+Python's own objects."""
 
 import math
 import operator
@@ -198,15 +199,20 @@ class _Evaluator(Work):
 
     def _slice(self, expression: ast.Slice) -> Value:
         owner = self.value(expression.value)
-        bounds = [None if bound is None else self.value(bound) for bound in (expression.start, expression.stop, expression.step)]
+        start, stop, step = (self._bound(part) for part in (expression.start, expression.stop, expression.step))
         if not isinstance(owner, str | list):
             raise _Refused(f"{type_name(owner)} can't be sliced")
-        wrong = next((bound for bound in bounds if bound is not None and not isinstance(bound, int)), None)
-        if wrong is not None or bounds[2] == 0:
-            raise _Refused("a slice's step can't be 0" if wrong is None else f"a slice's bounds are ints, not {type_name(wrong)}")
-        result = owner[slice(*bounds)]
+        if step == 0:
+            raise _Refused("a slice's step can't be 0")
+        result = owner[start:stop:step]
         self._make_times(result, 1)
         return result
+
+    def _bound(self, expression: ast.Expression | None) -> int | None:
+        bound = None if expression is None else self.value(expression)
+        if bound is not None and not isinstance(bound, int):
+            raise _Refused(f"a slice's bounds are ints, not {type_name(bound)}")
+        return bound
 
     def _unary(self, symbol: str, operand: Value) -> Value:
         if symbol == "not":
@@ -230,7 +236,11 @@ class _Evaluator(Work):
         if symbol == "*" and isinstance(left, int) and isinstance(right, str | list):
             self._make_times(right, left)
             return left * right
-        hint = "; `${...}` puts a value into text" if symbol == "+" and (isinstance(left, str) or isinstance(right, str)) else ""
+        hint = (
+            "; `${...}` puts a value into text"
+            if symbol == "+" and (isinstance(left, str) or isinstance(right, str))
+            else ""
+        )
         raise _Refused(f"`{symbol}` can't take {type_name(left)} and {type_name(right)}{hint}")
 
     def _make_times(self, value: str | list[Value], times: int) -> None:
@@ -239,7 +249,7 @@ class _Evaluator(Work):
     def _arithmetic(self, symbol: str, left: int | float, right: int | float) -> Value:
         if symbol == "**" and isinstance(left, int) and isinstance(right, int) and right > 0:
             self._check_bits(left.bit_length() * right)
-        result = _ARITHMETIC[symbol](left, right)
+        result: int | float | complex = _ARITHMETIC[symbol](left, right)
         if isinstance(result, complex):
             raise _Refused("the result is no real number")
         if isinstance(result, int):
@@ -356,13 +366,17 @@ class _Evaluator(Work):
         given = dict(zip(names, positional, strict=False))
         wrong = next((name for name in named if name not in names or name in given), None)
         if wrong is not None:
-            raise _Refused(f"{shape.name} has no field `{wrong}`" if wrong not in names else f"the field `{wrong}` is given twice")
+            raise _Refused(
+                f"{shape.name} has no field `{wrong}`" if wrong not in names else f"the field `{wrong}` is given twice"
+            )
         values = {**record.defaults, **given, **named}
         for field in shape.fields:
             if field.name not in values:
                 raise _Refused(f"{shape.name} needs `{field.name}`")
             if not fits(field_shape(shape, field.name), values[field.name]):
-                raise _Refused(f"`{field.name}` of {shape.name} must be {describe(field.shape)}, not {_short(values[field.name])}")
+                raise _Refused(
+                    f"`{field.name}` of {shape.name} must be {describe(field.shape)}, not {_short(values[field.name])}"
+                )
         return RecordValue(shape.name, {name: values[name] for name in names})
 
 
@@ -375,7 +389,12 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "%": operator.mod,
     "**": operator.pow,
 }
-_ORDER: dict[str, Callable[[Any, Any], bool]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 def _are_ordered(left: Value, right: Value) -> bool:

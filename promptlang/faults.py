@@ -1,4 +1,5 @@
-"""Every diagnostic there is: one function a kind, so that each is worded in one place. `promptlang explain CODE` shows their pages."""
+"""Every diagnostic there is: one function a kind, so that each is worded in one place. `promptlang explain
+CODE` shows their pages."""
 
 from collections.abc import Iterable
 
@@ -34,7 +35,11 @@ def misaligned(span: Span) -> Diagnostic:
 
 
 def string_not_closed(span: Span, quotes: str, breaks_in_hole: bool) -> Diagnostic:
-    fix = "close every `${` with `}` on its line, or write `\\${` for the text `${`" if breaks_in_hole else f"end it with {quotes}"
+    fix = (
+        "close every `${` with `}` on its line, or write `\\${` for the text `${`"
+        if breaks_in_hole
+        else f"end it with {quotes}"
+    )
     return Diagnostic("PL005", "this string is not closed", span, fix=fix)
 
 
@@ -47,14 +52,24 @@ def nothing_to_close(span: Span, bracket: str) -> Diagnostic:
 
 
 def missing_block(span: Span) -> Diagnostic:
-    return Diagnostic("PL007", "an indented block must follow", span, fix="indent the lines that belong to it, or write `pass`")
+    return Diagnostic(
+        "PL007", "an indented block must follow", span, fix="indent the lines that belong to it, or write `pass`"
+    )
 
 
 def unknown_character(span: Span) -> Diagnostic:
-    words = {"&": "and", "!": "not", "\N{LEFT DOUBLE QUOTATION MARK}": '"', "\N{RIGHT DOUBLE QUOTATION MARK}": '"', ";": "a new line"}
+    words = {
+        "&": "and",
+        "!": "not",
+        "\N{LEFT DOUBLE QUOTATION MARK}": '"',
+        "\N{RIGHT DOUBLE QUOTATION MARK}": '"',
+        ";": "a new line",
+    }
     word = words.get(span.text)
     shown = span.text if span.text.isprintable() else f"U+{ord(span.text):04X}"
-    return Diagnostic("PL008", f"`{shown}` means nothing here", span, fix=None if word is None else f"write {_quoted(word)}")
+    return Diagnostic(
+        "PL008", f"`{shown}` means nothing here", span, fix=None if word is None else f"write {_quoted(word)}"
+    )
 
 
 def _quoted(word: str) -> str:
@@ -62,19 +77,27 @@ def _quoted(word: str) -> str:
 
 
 def does_nothing(span: Span, is_comparison: bool) -> Diagnostic:
-    fix = "`=` gives a value a name, `==` compares" if is_comparison else "give the value a name, `log` it, or write `\"${...}\"` to put it into the prompt"
+    fix = (
+        "`=` gives a value a name, `==` compares"
+        if is_comparison
+        else 'give the value a name, `log` it, or write `"${...}"` to put it into the prompt'
+    )
     return Diagnostic("PL009", "this line computes a value and does nothing with it", span, fix=fix)
 
 
 def too_deep(span: Span, most: int) -> Diagnostic:
-    return Diagnostic("PL010", f"this nests deeper than {most} levels", span, fix="give inner parts names, or use a fragment")
+    return Diagnostic(
+        "PL010", f"this nests deeper than {most} levels", span, fix="give inner parts names, or use a fragment"
+    )
 
 
 def bad_escape(span: Span, stands_for_itself: bool) -> Diagnostic:
     if not stands_for_itself:
         return Diagnostic("PL011", f"`{span.text}` is no character", span)
     message = f"`{span.text}` is no escape, so the backslash stays"
-    return Diagnostic("PL011", message, span, Severity.WARNING, fix=f"write `\\{span.text}`, or put `r` before the string")
+    return Diagnostic(
+        "PL011", message, span, Severity.WARNING, fix=f"write `\\{span.text}`, or put `r` before the string"
+    )
 
 
 def bad_type(span: Span, forms: str) -> Diagnostic:
@@ -82,7 +105,7 @@ def bad_type(span: Span, forms: str) -> Diagnostic:
 
 
 def outside_declaration(span: Span, found: str) -> Diagnostic:
-    fix = "a file holds `program`, `fragment`, `record`, `type`, `const`, `tool` and `import`; statements stand inside a program"
+    fix = "put it inside a `program` or a `fragment`"
     return Diagnostic("PL013", f"{found} can't stand outside a declaration", span, fix=fix)
 
 
@@ -99,11 +122,18 @@ def else_if(span: Span) -> Diagnostic:
 
 
 def string_prefix(span: Span, prefix: str) -> Diagnostic:
-    return Diagnostic("PL001", f"a string takes no `{prefix}`", span, fix=f"drop the `{prefix}`: every string fills in `${{...}}`")
+    return Diagnostic(
+        "PL001", f"a string takes no `{prefix}`", span, fix=f"drop the `{prefix}`: every string fills in `${{...}}`"
+    )
 
 
 def adjacent_strings(span: Span) -> Diagnostic:
-    return Diagnostic("PL001", "two strings stand side by side", span, fix='join them with `+`, or use one """string""" over several lines')
+    return Diagnostic(
+        "PL001",
+        "two strings stand side by side",
+        span,
+        fix='join them with `+`, or use one """string""" over several lines',
+    )
 
 
 def empty_hole(span: Span) -> Diagnostic:
@@ -134,7 +164,9 @@ def unknown_name(span: Span, name: str, known: Iterable[str]) -> Diagnostic:
 
 
 def not_assigned(span: Span, name: str) -> Diagnostic:
-    return Diagnostic("PL102", f"`{name}` may have no value here", span, fix="give it a value on every way that leads here")
+    return Diagnostic(
+        "PL102", f"`{name}` may have no value here", span, fix="give it a value on every way that leads here"
+    )
 
 
 def unused(span: Span, name: str, what: str) -> Diagnostic:
@@ -243,7 +275,13 @@ def nested_turn(span: Span) -> Diagnostic:
 
 
 def between_turns(span: Span) -> Diagnostic:
-    return Diagnostic("PL306", "this stands between turns, so it belongs to none", span, Severity.WARNING, fix="put it in a turn, such as `user:`")
+    return Diagnostic(
+        "PL306",
+        "this stands between turns, so it belongs to none",
+        span,
+        Severity.WARNING,
+        fix="put it in a turn, such as `user:`",
+    )
 
 
 def call_inside_expression(span: Span, name: str) -> Diagnostic:
@@ -256,7 +294,12 @@ def endless_fragment(span: Span, circle: Iterable[str]) -> Diagnostic:
 
 
 def not_a_branch(span: Span, found: str) -> Diagnostic:
-    return Diagnostic("PL309", f"`adopt` takes a branch of a fork, not {found}", span, fix="write `adopt name[0]`, or `adopt name.arm`")
+    return Diagnostic(
+        "PL309",
+        f"`adopt` takes a branch of a fork, not {found}",
+        span,
+        fix="write `adopt name[0]`, or `adopt name.arm`",
+    )
 
 
 def does_not_run(span: Span, statement: str) -> Diagnostic:
@@ -279,7 +322,12 @@ def no_options(span: Span) -> Diagnostic:
 
 
 def list_as_option(span: Span) -> Diagnostic:
-    return Diagnostic("PL401", "an option of `select` is a text, not a list", span, fix="write `select(options=...)` for a list of them")
+    return Diagnostic(
+        "PL401",
+        "an option of `select` is a text, not a list",
+        span,
+        fix="write `select(options=...)` for a list of them",
+    )
 
 
 def options_twice(span: Span) -> Diagnostic:
@@ -307,7 +355,12 @@ def bad_pattern(span: Span, why: str) -> Diagnostic:
 
 
 def endless_record(span: Span, name: str) -> Diagnostic:
-    return Diagnostic("PL407", f"no text can hold a whole {name}: it always contains another", span, fix="make the inner one `| none`, or a list")
+    return Diagnostic(
+        "PL407",
+        f"no text can hold a whole {name}: it always contains another",
+        span,
+        fix="make the inner one `| none`, or a list",
+    )
 
 
 def bad_file(span: Span, why: str) -> Diagnostic:
@@ -320,4 +373,6 @@ def trailing_space(span: Span) -> Diagnostic:
 
 
 def too_many_parts(span: Span, name: str, most: int) -> Diagnostic:
-    return Diagnostic("PL410", f"`{name}` has more than {most} parts, written out", span, fix="use a type less often inside others")
+    return Diagnostic(
+        "PL410", f"`{name}` has more than {most} parts, written out", span, fix="use a type less often inside others"
+    )

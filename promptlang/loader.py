@@ -1,4 +1,5 @@
-"""Reads a program's file and the files it imports. Nothing outside the folder of the program's file is read."""
+"""Reads a program's file and the files it imports. Nothing outside the folder of the program's file is
+read."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

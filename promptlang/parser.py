@@ -1,6 +1,8 @@
-"""Source text to AST, with recovery: a line that can't be parsed is reported and left out, and parsing goes on after it.
+"""Source text to AST, with recovery: a line that can't be parsed is reported and left out, and parsing goes
+on after it.
 
-Recovery is yacc's: the parser's stack is cut back to where a line may start, the rest of the line is passed over, and a BROKEN token
+Recovery is yacc's: the parser's stack is cut back to where a line may start, the rest of the line is passed
+over, and a BROKEN token
 takes its place (Johnson, "Yacc: Yet Another Compiler-Compiler", 1975, section 7).
 """
 
@@ -10,12 +12,12 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple, NoReturn, cast
+from typing import NamedTuple, cast
 
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from lark.lark import PostLex
-from lark.lexer import BasicLexer, ContextualLexer
+from lark.lexer import BasicLexer, ContextualLexer, LexerState
 from lark.utils import TextSlice
 
 from promptlang import ast, faults
@@ -100,7 +102,8 @@ def _lark() -> Lark:
 
 
 def _table_file() -> str | None:
-    """Where the parser's tables are kept between runs (making them takes longer than checking a file); None if nowhere."""
+    """Where the parser's tables are kept between runs (making them takes longer than checking a file); None
+    if nowhere."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "promptlang"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -110,10 +113,12 @@ def _table_file() -> str | None:
 
 
 class Layout(PostLex):
-    """Indentation to tokens: line breaks inside brackets vanish, deeper and shallower lines become _INDENT and _DEDENT.
+    """Indentation to tokens: line breaks inside brackets vanish, deeper and shallower lines become _INDENT
+    and _DEDENT.
 
     Attributes:
-        blocks: the indentations of each open block, outermost first (a block has several where a line was out of step).
+        blocks: the indentations of each open block, outermost first (a block has several where a line was out
+            of step).
         brackets: the brackets that are open.
         misaligned: line breaks before lines that fit no block.
     """
@@ -179,7 +184,7 @@ class _Pass:
         self._interactive = lark.parse_interactive(text, start)
         self._state = self._interactive.parser_state
         self._text = text
-        self._place = self._interactive.lexer_thread.state
+        self._place = cast(LexerState, self._interactive.lexer_thread.state)
         self._lexers = cast(dict[int, BasicLexer], lexer.lexers)
         self._any_lexer = cast(BasicLexer, lexer.root_lexer)
         self._source = source
@@ -197,16 +202,19 @@ class _Pass:
                 self._feed(token)
             end = Token("$END", "", self._text.end, end_pos=self._text.end)
             self._feed(end)
-            return self._tree
+            return cast(Tree[Token], self._tree)
         except _Abandoned:
             return None
         finally:
-            self._diagnostics += [faults.misaligned(self._span_of_indentation(token)) for token in self._layout.misaligned]
+            self._diagnostics += [
+                faults.misaligned(self._span_of_indentation(token)) for token in self._layout.misaligned
+            ]
 
     # Tokens ------------------------------------------------------------------------------------------
 
     def _tokens(self) -> Iterator[Token]:
-        """Tokens as the parser's state asks for them, BROKEN for broken lines, and a line break at the end."""
+        """Tokens as the parser's state asks for them, BROKEN for broken lines, and a line break at the
+        end."""
         last = None
         while True:
             if self._is_broken:
@@ -225,7 +233,8 @@ class _Pass:
             yield Token("_NEWLINE", "\n", self._text.end, end_pos=self._text.end)
 
     def _rest_of_line(self) -> Iterator[Token]:
-        """Pass over the rest of a broken line; BROKEN takes its place. Brackets may hold line breaks, but not shallower lines."""
+        """Pass over the rest of a broken line; BROKEN takes its place. Brackets may hold line breaks, but not
+        shallower lines."""
         self._is_broken = False
         outer = len(self._layout.blocks[-1][0])
         newline = None
@@ -291,7 +300,7 @@ class _Pass:
 
     def _unexpected(self, token: Token) -> None:
         """Report a token that may not stand here, and get ready to go on."""
-        expected = self._interactive.accepts()
+        expected: set[str] = self._interactive.accepts()  # type: ignore[no-untyped-call]
         if expected == {"_INDENT"} and not self._is_hole:
             self._missing_block(token)
         elif token.type == "_INDENT":
@@ -310,7 +319,9 @@ class _Pass:
         if token.type in _LAYOUT:
             token = Token(token.type, "", self._word_end, end_pos=self._word_end)
         is_top = len(self._layout.blocks) == 1
-        self._report(explain(Unexpected(self._source, tuple(self._line), token, frozenset(expected), is_top, self._is_hole)))
+        self._report(
+            explain(Unexpected(self._source, tuple(self._line), token, frozenset(expected), is_top, self._is_hole))
+        )
 
     def _missing_block(self, token: Token) -> None:
         self._report(faults.missing_block(self._span(self._word_end - 1, self._word_end)))
@@ -324,7 +335,8 @@ class _Pass:
         self._move(token.start_pos or 0)
 
     def _never_closed(self, before: int) -> None:
-        """Report the innermost open bracket, and go on at the first line that is not deeper than the block, or at the end."""
+        """Report the innermost open bracket, and go on at the first line that is not deeper than the block,
+        or at the end."""
         bracket = self._layout.brackets[-1]
         self._report(faults.never_closed(self._span(bracket.start_pos or 0, bracket.end_pos or 0)))
         line = self._shallower_line(before)

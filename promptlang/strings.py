@@ -3,9 +3,21 @@
 import re
 import unicodedata
 from dataclasses import dataclass
-from os.path import commonprefix
+from itertools import takewhile
 
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "$": "$", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+_ESCAPES = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+    "$": "$",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+}
 _SPECIAL = re.compile(
     r"""\\(?: (?P<octal>[0-7]{1,3}) | x(?P<hex>[0-9a-fA-F]{2}) | u(?P<short>[0-9a-fA-F]{4}) | U(?P<long>[0-9a-fA-F]{8})
          | N\{(?P<name>[^{}]*)\} | (?P<other>[\s\S]?) )
@@ -24,7 +36,8 @@ class Hole:
 
 @dataclass(frozen=True)
 class BadEscape:
-    """An escape that means nothing: where it stands, and whether it stands for itself (`\\d`) or is an error (`\\x4`)."""
+    """An escape that means nothing: where it stands, and whether it stands for itself (`\\d`) or is an error
+    (`\\x4`)."""
 
     start: int
     end: int
@@ -67,9 +80,15 @@ def _dedented(text: str, lines: list[tuple[int, int]]) -> list[tuple[int, int]]:
     first, *rest = lines
     if rest and _is_blank(text, rest[-1]):
         rest = rest[:-1]
-    margin = len(commonprefix([_indentation(text, line) for line in rest if not _is_blank(text, line)]))
+    margin = _common_length([_indentation(text, line) for line in rest if not _is_blank(text, line)])
     moved = [(end if _is_blank(text, (start, end)) else start + margin, end) for start, end in rest]
     return moved if _is_blank(text, first) and len(lines) > 1 else [first, *moved]
+
+
+def _common_length(texts: list[str]) -> int:
+    """How many characters all texts begin with alike."""
+    columns = zip(*texts, strict=False)
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
 
 
 def _is_blank(text: str, line: tuple[int, int]) -> bool:
@@ -131,7 +150,9 @@ class _Reader:
         try:
             if found["name"] is not None:
                 return unicodedata.lookup(found["name"])
-            code = int(found["octal"], 8) if found["octal"] else int(found["hex"] or found["short"] or found["long"], 16)
+            code = (
+                int(found["octal"], 8) if found["octal"] else int(found["hex"] or found["short"] or found["long"], 16)
+            )
             return chr(code).encode().decode()
         except (KeyError, ValueError, OverflowError):
             self._bad.append(BadEscape(found.start(), found.end(), False))

@@ -89,7 +89,9 @@ def unfolded(shape: Shape, record: Record) -> Shape:
         case Dict(value=value):
             return Dict(unfolded(value, record))
         case Record(name=name, fields=fields) if name != record.name:
-            return Record(name, tuple(Field(field.name, unfolded(field.shape, record), field.required) for field in fields))
+            return Record(
+                name, tuple(Field(field.name, unfolded(field.shape, record), field.required) for field in fields)
+            )
     return shape
 
 
@@ -103,7 +105,11 @@ def shape_of(value: Value) -> Shape | None:
         case list():
             items = [shape_of(item) for item in value]
             known = [item for item in items if item is not None]
-            return List(union(known), len(value), len(value)) if known and len(known) == len(items) else List(AnyJson(), len(value), len(value))
+            return (
+                List(union(known), len(value), len(value))
+                if known and len(known) == len(items)
+                else List(AnyJson(), len(value), len(value))
+            )
         case dict():
             known = [shape for item in value.values() if (shape := shape_of(item)) is not None]
             return Dict(union(known) if known else AnyJson())
@@ -115,16 +121,20 @@ def fits(shape: Shape, value: Value) -> bool:
     match shape, value:
         case Union(options=options), _:
             return any(fits(option, value) for option in options)
-        case (AnyJson() | Schema()), _:
+        case ((AnyJson() | Schema()), _):
             return not isinstance(value, RecordType)
         case Record(name=name), RecordValue():
             return value.name == name
         case Record(), dict():
             required = {field.name for field in shape.fields if field.required}
             names = {field.name for field in shape.fields}
-            return required <= value.keys() <= names and all(fits(field_shape(shape, name), item) for name, item in value.items())
+            return required <= value.keys() <= names and all(
+                fits(field_shape(shape, name), item) for name, item in value.items()
+            )
         case List(item=item, minimum=minimum, maximum=maximum), list():
-            return (minimum or 0) <= len(value) <= (len(value) if maximum is None else maximum) and all(fits(item, part) for part in value)
+            return (minimum or 0) <= len(value) <= (len(value) if maximum is None else maximum) and all(
+                fits(item, part) for part in value
+            )
         case Dict(value=value_shape), dict():
             return all(fits(value_shape, item) for item in value.values())
         case ContextFree(), str():
@@ -145,7 +155,7 @@ def _assignable(shape: Shape, target: Shape, assumed: frozenset[tuple[Shape, Sha
         return True
     assumed |= {(shape, target)}
     match shape, target:
-        case (AnyJson() | Schema()), _:
+        case ((AnyJson() | Schema()), _):
             return True
         case _, (AnyJson() | Schema()):
             return True
@@ -172,14 +182,17 @@ def _record_assignable(shape: Record, target: Record, assumed: frozenset[tuple[S
     if [field.name for field in shape.fields] != [field.name for field in target.fields]:
         return False
     names = (field.name for field in shape.fields)
-    return shape.name == target.name and all(_assignable(field_shape(shape, name), field_shape(target, name), assumed) for name in names)
+    return shape.name == target.name and all(
+        _assignable(field_shape(shape, name), field_shape(target, name), assumed) for name in names
+    )
 
 
 def _scalar_in(shape: Shape, target: Shape) -> bool:
-    """Whether a scalar shape may stand for another. Ranges and lengths that are not known at compile time are left to run time."""
+    """Whether a scalar shape may stand for another. Ranges and lengths that are not known at compile time are
+    left to run time."""
     match shape, target:
         case Constant(value=bool() as value), _:
-            return target == Bool() or target == Constant(value) and isinstance(target.value, bool)
+            return target in (Bool(), Constant(value))
         case Constant(value=str() as value), Str(maximum=maximum):
             return maximum is None or len(value) <= maximum
         case Constant(value=str() as value), Pattern(regex=regex):
@@ -192,11 +205,11 @@ def _scalar_in(shape: Shape, target: Shape) -> bool:
             return (low is None or low <= value) and (high is None or value <= high)
         case Constant(value=value), Constant(value=other):
             return value == other and isinstance(value, str) == isinstance(other, str) and not isinstance(other, bool)
-        case (Str() | Pattern() | ContextFree()), (Str() | Pattern() | ContextFree()):
+        case ((Str() | Pattern() | ContextFree()), (Str() | Pattern() | ContextFree())):
             return True
-        case (Str() | Pattern() | ContextFree()), Constant(value=str()):
+        case ((Str() | Pattern() | ContextFree()), Constant(value=str())):
             return True
-        case (Int(low=low, high=high) | Float(low=low, high=high)), (Int() | Float()):
+        case ((Int(low=low, high=high) | Float(low=low, high=high)), (Int() | Float())):
             return not (isinstance(shape, Float) and isinstance(target, Int)) and _ranges_overlap(shape, target)
         case Int(), Constant(value=int() as value):
             return not isinstance(value, bool)

@@ -10,22 +10,30 @@ from promptlang.source import Source, Span
 
 DECLARATIONS = ("program", "fragment", "record", "type", "const", "tool", "import")
 STATEMENTS = (
-    "if", "elif", "else", "for", "while", "break", "continue", "pass", "return", "system", "user", "assistant", "role", "fork", "arm", "beam",
-    "keep", "adopt", "use", "require", "log", "pin", "gen", "select",
-)  # fmt: skip
+    *("if", "elif", "else", "for", "while", "break", "continue", "pass", "return", "log", "pin", "require"),
+    *("system", "user", "assistant", "role", "fork", "arm", "beam", "keep", "adopt", "use", "gen", "select"),
+)
 ANSWERS = ("gen", "select", "score")
 
-_EXPRESSION = {"NAME", "INT", "FLOAT", "STRING", "MINUS", "PLUS", "NOT", "LPAR", "LSQB", "LBRACE", "_TRUE", "_FALSE", "_NONE"}
-_TYPE = {"NAME", "INT", "FLOAT", "STRING", "MINUS", "LPAR", "_TRUE", "_FALSE", "_NONE", "REGEX", "_SCHEMA", "_GRAMMAR"}
+_VALUE = {"NAME", "INT", "FLOAT", "STRING", "MINUS", "LPAR", "_TRUE", "_FALSE", "_NONE"}
+_EXPRESSION = _VALUE | {"PLUS", "NOT", "LSQB", "LBRACE"}
+_TYPE = _VALUE | {"REGEX", "_SCHEMA", "_GRAMMAR"}
+_OPERATORS = (
+    {"PLUS", "MINUS", "STAR", "SLASH", "DOUBLE_SLASH", "PERCENT", "DOUBLE_STAR", "DOT", "LSQB", "LPAR"}
+    | {"EQUAL", "UNEQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"}
+    | {"AND", "OR", "NOT", "_IN", "_IF"}
+)
 _PUNCTUATION = {
-    "COLON": ":", "COMMA": ",", "DOT": ".", "LPAR": "(", "RPAR": ")", "LSQB": "[", "RSQB": "]", "LBRACE": "{", "RBRACE": "}", "VBAR": "|",
-    "ASSIGN": "=", "ARROW": "->", "RANGE": "..",
-}  # fmt: skip
-_OTHER = {"NAME": "a name", "INT": "a number", "FLOAT": "a number", "STRING": "a string", "_NEWLINE": "the end of the line"}
-_OPERATORS = {
-    "PLUS", "MINUS", "STAR", "SLASH", "DOUBLE_SLASH", "PERCENT", "DOUBLE_STAR", "EQUAL", "UNEQUAL", "LESS", "LESS_EQUAL", "GREATER",
-    "GREATER_EQUAL", "AND", "OR", "NOT", "_IN", "_IF", "DOT", "LSQB", "LPAR",
-}  # fmt: skip
+    **{"COLON": ":", "COMMA": ",", "DOT": ".", "VBAR": "|", "ASSIGN": "=", "ARROW": "->", "RANGE": ".."},
+    **{"LPAR": "(", "RPAR": ")", "LSQB": "[", "RSQB": "]", "LBRACE": "{", "RBRACE": "}"},
+}
+_OTHER = {
+    "NAME": "a name",
+    "INT": "a number",
+    "FLOAT": "a number",
+    "STRING": "a string",
+    "_NEWLINE": "the end of the line",
+}
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,12 @@ def _habit(what: Unexpected) -> Diagnostic | None:
         return faults.assignment_in_condition(what.span)
     if what.token.type == "_IF" and last is not None and last.type == "_ELSE":
         return faults.else_if(what.span_of(last))
-    if what.token.type == "STRING" and last is not None and last in ("f", "F", "b", "u", "rf", "fr") and last.end_pos == what.token.start_pos:
+    if (
+        what.token.type == "STRING"
+        and last is not None
+        and last in ("f", "F", "b", "u", "rf", "fr")
+        and last.end_pos == what.token.start_pos
+    ):
         return faults.string_prefix(what.span_of(last), last)
     if what.token.type == "STRING" and last is not None and last.type == "STRING":
         return faults.adjacent_strings(what.span)
@@ -120,7 +133,11 @@ def _is_open(what: Unexpected) -> bool:
 def _keywords(terminal: str) -> tuple[str, ...]:
     if terminal == "ROLE_NAME":
         return ("system", "user", "assistant")
-    is_keyword = terminal.startswith("_") and terminal.strip("_").isalpha() and terminal not in ("_NEWLINE", "_INDENT", "_DEDENT")
+    is_keyword = (
+        terminal.startswith("_")
+        and terminal.strip("_").isalpha()
+        and terminal not in ("_NEWLINE", "_INDENT", "_DEDENT")
+    )
     return (terminal.strip("_").lower(),) if is_keyword or terminal in ("AND", "OR", "NOT") else ()
 
 
@@ -142,7 +159,13 @@ def _wanted(expected: frozenset[str]) -> str | None:
     elif "PLUS" in left:
         left -= _OPERATORS
     wanted += sorted({_name(terminal) for terminal in left - {"BROKEN", "$END", "_INDENT", "_DEDENT"}})
-    return None if not 1 <= len(wanted) <= 4 else wanted[0] if len(wanted) == 1 else f"{', '.join(wanted[:-1])} or {wanted[-1]}"
+    return (
+        None
+        if not 1 <= len(wanted) <= 4
+        else wanted[0]
+        if len(wanted) == 1
+        else f"{', '.join(wanted[:-1])} or {wanted[-1]}"
+    )
 
 
 def _name(terminal: str) -> str:
@@ -150,4 +173,6 @@ def _name(terminal: str) -> str:
         return _OTHER[terminal]
     if terminal in _PUNCTUATION:
         return f"`{_PUNCTUATION[terminal]}`"
-    return " or ".join(f"`{keyword}`" for keyword in _keywords(terminal)) or terminal.strip("_").lower().replace("_", " ")
+    return " or ".join(f"`{keyword}`" for keyword in _keywords(terminal)) or terminal.strip("_").lower().replace(
+        "_", " "
+    )

@@ -4,7 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 from promptlang.grammar import shapes
 
@@ -83,7 +83,7 @@ class RecordType:
     defaults: Mapping[str, "Value"] = field(default_factory=dict)
 
 
-Value: TypeAlias = Union[str, int, float, bool, None, list["Value"], dict[str, "Value"], Parts, RecordType]
+Value: TypeAlias = str | int | float | bool | list["Value"] | dict[str, "Value"] | Parts | RecordType | None
 
 
 def type_name(value: Value) -> str:
@@ -100,7 +100,8 @@ def type_name(value: Value) -> str:
 
 
 def render_text(value: Value) -> str:
-    """The text a value has in a prompt: strings as they are, numbers as Python prints them, `true`, `false` and `none`, all
+    """The text a value has in a prompt: strings as they are, numbers as Python prints them, `true`, `false`
+    and `none`, all
     else as JSON."""
     if isinstance(value, str):
         return str(value)

@@ -19,7 +19,10 @@ _WHOLE = "a whole number"
 _GEN_OPTIONS: Mapping[str, tuple[Shape, str]] = {
     "max_tokens": (shapes.Int(1), f"{_WHOLE}, at least 1"),
     "min_tokens": (shapes.Int(0), f"{_WHOLE}, at least 0"),
-    "stop": (shapes.Union((shapes.Pattern(r"[\s\S]+"), shapes.List(shapes.Pattern(r"[\s\S]+")))), "a text that isn't empty, or a list of them"),
+    "stop": (
+        shapes.Union((shapes.Pattern(r"[\s\S]+"), shapes.List(shapes.Pattern(r"[\s\S]+")))),
+        "a text that isn't empty, or a list of them",
+    ),
     "temperature": (shapes.Float(0), "a number, at least 0"),
     "top_p": (shapes.Float(0, 1), "a number from 0 to 1"),
     "top_k": (shapes.Int(0), f"{_WHOLE}, at least 0"),
@@ -39,7 +42,9 @@ _SELECT_OPTIONS: Mapping[str, tuple[Shape, str]] = {
 class AnswerChecker:
     """Checks the answers of one file and writes what lowering needs to `checked`."""
 
-    def __init__(self, inference: Inference, types: TypeResolver, checked: Checked, diagnostics: list[Diagnostic]) -> None:
+    def __init__(
+        self, inference: Inference, types: TypeResolver, checked: Checked, diagnostics: list[Diagnostic]
+    ) -> None:
         self._inference = inference
         self._types = types
         self._checked = checked
@@ -68,7 +73,9 @@ class AnswerChecker:
         self._checked.gen_shapes[id(gen)] = shape
         return None if isinstance(shape, shapes.AnyJson | shapes.Schema) else shape
 
-    def _options(self, what: str, options: Sequence[ast.Argument], known: Mapping[str, tuple[Shape, str]], scope: Scope) -> None:
+    def _options(
+        self, what: str, options: Sequence[ast.Argument], known: Mapping[str, tuple[Shape, str]], scope: Scope
+    ) -> None:
         seen: set[str] = set()
         for option in options:
             assert option.name is not None
@@ -136,4 +143,8 @@ class AnswerChecker:
         if isinstance(option.value, ast.ListDisplay):
             self._check_texts([(item, item.constant) for item in option.value.items if isinstance(item, ast.Template)])
         members = found.item.options if isinstance(found.item, shapes.Union) else (found.item,)
-        return found.item if all(isinstance(member, shapes.Constant) and isinstance(member.value, str) for member in members) else shapes.Str()
+        return (
+            found.item
+            if all(isinstance(member, shapes.Constant) and isinstance(member.value, str) for member in members)
+            else shapes.Str()
+        )

@@ -37,7 +37,9 @@ class Place:
 class BodyChecker:
     """Checks the body of one program or fragment."""
 
-    def __init__(self, names: Names, checked: Checked, diagnostics: list[Diagnostic], declaration: ast.Program | ast.Fragment) -> None:
+    def __init__(
+        self, names: Names, checked: Checked, diagnostics: list[Diagnostic], declaration: ast.Program | ast.Fragment
+    ) -> None:
         self._names = names
         self._checked = checked
         self._diagnostics = diagnostics
@@ -117,7 +119,11 @@ class BodyChecker:
             self._checks[type(statement)](statement, self._scope, place)
 
     def _check_trailing_space(self, statement: ast.Statement, following: ast.Statement) -> None:
-        if isinstance(statement, ast.Text) and isinstance(following, ast.Ask) and not isinstance(following.answer, ast.Score):
+        if (
+            isinstance(statement, ast.Text)
+            and isinstance(following, ast.Ask)
+            and not isinstance(following.answer, ast.Score)
+        ):
             last = statement.value.parts[-1] if statement.value.parts else ""
             if isinstance(last, str) and last.endswith((" ", "\t")):
                 self._report(faults.trailing_space(statement.span))
@@ -176,7 +182,9 @@ class BodyChecker:
         self, name: str, info: ProgramInfo | FragmentInfo, arguments: Sequence[ast.Argument], span: Span, scope: Scope
     ) -> None:
         parameters = info.declaration.parameters
-        slots = [Slot(parameter.name, info.shapes[parameter.name], parameter.default is None) for parameter in parameters]
+        slots = [
+            Slot(parameter.name, info.shapes[parameter.name], parameter.default is None) for parameter in parameters
+        ]
         self._inference.arguments(name, slots, arguments, span, scope)
 
     # Values ------------------------------------------------------------------------------------------
@@ -200,12 +208,17 @@ class BodyChecker:
     def _is_call(self, call: ast.CallExpression, scope: Scope) -> bool:
         """Whether a call runs a program or a tool."""
         name = dotted_name(call.function)
-        return name is not None and name.partition(".")[0] not in scope.variables and self._names.kind(name) in ("program", "tool")
+        return (
+            name is not None
+            and name.partition(".")[0] not in scope.variables
+            and self._names.kind(name) in ("program", "tool")
+        )
 
     def _call(self, call: ast.CallExpression, scope: Scope) -> Static:
         name = dotted_name(call.function)
         found = None if name is None else self._names.find(name)
-        assert name is not None and found is not None
+        assert name is not None
+        assert found is not None
         if isinstance(found[1], ast.Tool):
             self._report(faults.does_not_run(call.span, "tool"))
             return None
@@ -277,13 +290,17 @@ class BodyChecker:
         loop = Loop()
         self._scope = inner
         self._block(body, replace(place, loop=loop))
-        ends = [self._scope, *loop.continues, *loop.breaks]
+        ends: list[Scope | None] = [self._scope, *loop.continues, *loop.breaks]
         self._scope = merge(ends if runs_once else [before, *ends])
 
     def _jump(self, statement: ast.Break | ast.Continue, scope: Scope, place: Place) -> None:
         word = statement.span.text
         if place.loop is None:
-            self._report(faults.leaves_branch(statement.span, word) if place.in_fork else faults.outside_loop(statement.span, word))
+            self._report(
+                faults.leaves_branch(statement.span, word)
+                if place.in_fork
+                else faults.outside_loop(statement.span, word)
+            )
         else:
             (place.loop.breaks if isinstance(statement, ast.Break) else place.loop.continues).append(scope)
         self._scope = None
@@ -362,7 +379,8 @@ def has_turns(block: ast.Block) -> bool:
 
 
 def assigned_in(block: ast.Block) -> set[str]:
-    """The variables that a block may bind; what a fork's branches bind is not among them, unless it is adopted."""
+    """The variables that a block may bind; what a fork's branches bind is not among them, unless it is
+    adopted."""
     found: set[str] = set()
     stack = list(block)
     while stack:
@@ -383,7 +401,10 @@ def assigned_in(block: ast.Block) -> set[str]:
 def _widened(scope: Scope, body: ast.Block) -> Scope:
     """What is known at the start of any round of a loop: nothing of what its body binds."""
     changed = assigned_in(body)
-    variables = {name: Variable(None if name in changed else kept.type, kept.is_certain) for name, kept in scope.variables.items()}
+    variables = {
+        name: Variable(None if name in changed else kept.type, kept.is_certain)
+        for name, kept in scope.variables.items()
+    }
     return Scope(variables, scope.is_open)
 
 
@@ -392,7 +413,9 @@ def _runs_once(iterable: ast.Expression) -> bool:
     match iterable:
         case ast.ListDisplay(items=items):
             return bool(items)
-        case ast.CallExpression(function=ast.Name(name="range"), arguments=(ast.Argument(value=ast.Literal(value=int() as count)),)):
+        case ast.CallExpression(
+            function=ast.Name(name="range"), arguments=(ast.Argument(value=ast.Literal(value=int() as count)),)
+        ):
             return count > 0
     return False
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from promptlang import ast, faults
 from promptlang.checker.body import BodyChecker, statements_of
 from promptlang.checker.names import Names, Resolver
-from promptlang.checker.tables import Checked, FragmentInfo
+from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo
 from promptlang.diagnostics import Diagnostic
 from promptlang.grammar.shapes import Record
 from promptlang.loader import Bundle
@@ -15,7 +15,8 @@ def check(bundle: Bundle) -> Checked:
     """Check a bundle.
 
     Returns:
-        Its diagnostics (those of loading it, too), and the tables that lowering reads; run it only if they are `ok`.
+        Its diagnostics (those of loading it, too), and the tables that lowering reads; run it only if they
+        are `ok`.
     """
     diagnostics = list(bundle.diagnostics)
     resolver = Resolver(bundle, diagnostics)
@@ -26,16 +27,19 @@ def check(bundle: Bundle) -> Checked:
         _check_file(names, checked, diagnostics)
     _check_circles(resolver.all, checked, diagnostics)
     order = {id(unit.module.source): index for index, unit in enumerate(bundle.units)}
-    unique = {(order[id(found.span.source)], found.span.start, found.code, found.message): found for found in diagnostics}
+    unique = {
+        (order[id(found.span.source)], found.span.start, found.code, found.message): found for found in diagnostics
+    }
     checked.diagnostics = [unique[place] for place in sorted(unique)]
     return checked
 
 
 def _check_file(names: Names, checked: Checked, diagnostics: list[Diagnostic]) -> None:
-    """Check the bodies of a file. Where a declaration is lost to a syntax error, what others say of it can't be judged."""
+    """Check the bodies of a file. Where a declaration is lost to a syntax error, what others say of it can't
+    be judged."""
     if not names.is_whole:
         return
-    infos = [*names.programs.values(), *names.fragments.values()]
+    infos: list[ProgramInfo | FragmentInfo] = [*names.programs.values(), *names.fragments.values()]
     broken = [found.span.start for found in names.unit.diagnostics if found.is_error]
     for info in infos:
         span = info.declaration.span
@@ -49,7 +53,9 @@ def _check_circles(all_names: list[Names], checked: Checked, diagnostics: list[D
     for fragment in fragments:
         circle = _circle(fragment, checked)
         if circle is not None:
-            diagnostics.append(faults.endless_fragment(fragment.declaration.name_span, [link.declaration.name for link in circle]))
+            diagnostics.append(
+                faults.endless_fragment(fragment.declaration.name_span, [link.declaration.name for link in circle])
+            )
 
 
 def _circle(start: FragmentInfo, checked: Checked) -> list[FragmentInfo] | None:

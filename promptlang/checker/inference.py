@@ -31,14 +31,18 @@ _STR, _INT, _FLOAT, _BOOL = shapes.Str(), shapes.Int(), shapes.Float(), shapes.B
 _BOUND = shapes.Union((_INT, shapes.Null()))
 _TEXTS = shapes.List(_STR)
 _RESULTS: Mapping[str, Shape] = {
-    "len": shapes.Int(0), "str": _STR, "int": _INT, "float": _FLOAT, "bool": _BOOL, "range": shapes.List(_INT), "any": _BOOL, "all": _BOOL,
-    "json": _STR,
-}  # fmt: skip
+    **dict.fromkeys(("str", "json"), _STR),
+    **dict.fromkeys(("bool", "any", "all"), _BOOL),
+    **{"len": shapes.Int(0), "int": _INT, "float": _FLOAT, "range": shapes.List(_INT)},
+}
 _METHOD_RESULTS: Mapping[str, Shape] = {
-    "strip": _STR, "lstrip": _STR, "rstrip": _STR, "lower": _STR, "upper": _STR, "title": _STR, "replace": _STR, "join": _STR, "split": _TEXTS,
-    "splitlines": _TEXTS, "startswith": _BOOL, "endswith": _BOOL, "find": _INT, "count": _INT, "index": _INT, "keys": _TEXTS,
-}  # fmt: skip
+    **dict.fromkeys(("strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "join"), _STR),
+    **dict.fromkeys(("split", "splitlines", "keys"), _TEXTS),
+    **dict.fromkeys(("startswith", "endswith"), _BOOL),
+    **dict.fromkeys(("find", "count", "index"), _INT),
+}
 _KIND_TYPES: Mapping[str, type] = {"str": str, "list": list, "dict": dict}
+_INDICES: Mapping[str, Shape] = {"dict": _STR, "str": _INT, "list": _INT, "branches": _INT}
 _ORDERED = frozenset({"<", "<=", ">", ">="})
 
 
@@ -185,7 +189,11 @@ class Inference:
             case Choice() if name in ("probs", "scores"):
                 return shapes.Dict(_FLOAT)
             case Branch():
-                return owner.part(name) if name in owner.part_names() else self._no_part(place, "the branch", name, owner.part_names())
+                return (
+                    owner.part(name)
+                    if name in owner.part_names()
+                    else self._no_part(place, "the branch", name, owner.part_names())
+                )
             case Arms(arms=arms):
                 return arms[name] if name in arms else self._no_part(place, "the fork", name, list(arms))
             case shapes.Record():
@@ -195,8 +203,9 @@ class Inference:
             self._no_part(place, name_of(owner), name, ["probs", "scores"] if isinstance(owner, Choice) else [])
         return None
 
-    def _no_part(self, span: Span, owner: str, name: str, known: list[str]) -> None:
+    def _no_part(self, span: Span, owner: str, name: str, known: list[str]) -> Static:
         self._report(faults.unknown_field(span, owner, name, known))
+        return None
 
     def _reads_scores(self, owner: Static) -> None:
         if isinstance(owner, Choice):
@@ -226,7 +235,7 @@ class Inference:
 
     def _index(self, owner: Static, index: Static, expression: ast.Index) -> Static:
         kind = kind_of(owner)
-        wanted = {"dict": _STR, "str": _INT, "list": _INT, "branches": _INT}.get(kind or "")
+        wanted = _INDICES.get(kind or "")
         if wanted is None:
             if kind is not None:
                 self._report(faults.no_items(expression.value.span, name_of(owner)))
@@ -268,7 +277,8 @@ class Inference:
                 return _STR
             case "+", "list", "list":
                 first, second = shape_of_static(left), shape_of_static(right)
-                assert isinstance(first, shapes.List) and isinstance(second, shapes.List)
+                assert isinstance(first, shapes.List)
+                assert isinstance(second, shapes.List)
                 return shapes.List(union((first.item, second.item)))
             case "+", "branches", "branches":
                 return None
@@ -292,7 +302,9 @@ class Inference:
         if None in kinds:
             return
         if operator in _ORDERED:
-            comparable = (kinds[0] in NUMBERS and kinds[1] in NUMBERS) or (kinds[0] == kinds[1] and kinds[0] in ("str", "list"))
+            comparable = (kinds[0] in NUMBERS and kinds[1] in NUMBERS) or (
+                kinds[0] == kinds[1] and kinds[0] in ("str", "list")
+            )
             if not comparable:
                 self._report(faults.wrong_operands(span, operator, name_of(left), name_of(right)))
         elif operator in ("in", "not in"):
@@ -314,7 +326,13 @@ class Inference:
             self.expect(key, _STR, "a key", scope)
         values = [self.type_of(value, scope) for _, value in items]
         known = [shape for value in values if (shape := shape_of_static(value)) is not None]
-        return shapes.Dict(union(known)) if known and len(known) == len(values) else shapes.Dict(shapes.AnyJson()) if not values else None
+        return (
+            shapes.Dict(union(known))
+            if known and len(known) == len(values)
+            else shapes.Dict(shapes.AnyJson())
+            if not values
+            else None
+        )
 
     def _comprehension(self, expression: ast.Comprehension, scope: Scope) -> Static:
         inner = scope.copy()
@@ -362,9 +380,10 @@ class Inference:
         self.type_of(call.function, scope)
         return self._arguments_only(call, scope)
 
-    def _arguments_only(self, call: ast.CallExpression, scope: Scope) -> None:
+    def _arguments_only(self, call: ast.CallExpression, scope: Scope) -> Static:
         for argument in call.arguments:
             self.type_of(argument.value, scope)
+        return None
 
     def _record(self, name: str, call: ast.CallExpression, scope: Scope) -> Static:
         found = self._names.find(name)
@@ -377,16 +396,26 @@ class Inference:
         self.arguments(name, slots, call.arguments, call.span, scope)
         return record.shape
 
-    def arguments(self, what: str, slots: Sequence[Slot], arguments: Sequence[ast.Argument], span: Span, scope: Scope) -> None:
+    def arguments(
+        self, what: str, slots: Sequence[Slot], arguments: Sequence[ast.Argument], span: Span, scope: Scope
+    ) -> None:
         """Check the arguments of a call."""
         by_name = {slot.name: slot for slot in slots}
         filled: set[str] = set()
         if sum(argument.name is None for argument in arguments) > len(slots):
             count = sum(argument.name is None for argument in arguments)
-            self._report(faults.wrong_count(span, f"`{what}` takes {len(slots)} argument{'' if len(slots) == 1 else 's'}, not {count}"))
+            self._report(
+                faults.wrong_count(
+                    span, f"`{what}` takes {len(slots)} argument{'' if len(slots) == 1 else 's'}, not {count}"
+                )
+            )
         for index, argument in enumerate(arguments):
             name = argument.name or (slots[index].name if index < len(slots) else None)
-            place = Span(argument.span.source, argument.span.start, argument.span.start + len(argument.name or argument.span.text))
+            place = Span(
+                argument.span.source,
+                argument.span.start,
+                argument.span.start + len(argument.name or argument.span.text),
+            )
             if name is None:
                 self.type_of(argument.value, scope)
             elif name not in by_name:
@@ -411,7 +440,13 @@ class Inference:
             elif name == "score":
                 self._report(faults.call_inside_expression(call.span, name))
             elif self._names.kind(name) is None and not scope.is_open:
-                callables = [*FUNCTIONS, *self._names.declared_as(ast.Record, ast.Program, ast.Tool), "gen", "select", "score"]
+                callables = [
+                    *FUNCTIONS,
+                    *self._names.declared_as(ast.Record, ast.Program, ast.Tool),
+                    "gen",
+                    "select",
+                    "score",
+                ]
                 self._report(faults.unknown_name(place, name, callables))
             return None
         function = FUNCTIONS[name]
@@ -439,11 +474,17 @@ class Inference:
         place = Span(call.span.source, function.span.end - len(function.name), function.span.end)
         if kind is None:
             if not any(function.name in methods for methods in METHODS.values()):
-                self._report(faults.unknown_field(place, "no value", function.name, [name for methods in METHODS.values() for name in methods]))
+                self._report(
+                    faults.unknown_field(
+                        place, "no value", function.name, [name for methods in METHODS.values() for name in methods]
+                    )
+                )
             return None
         methods = METHODS[_KIND_TYPES[kind]] if kind in _KIND_TYPES else METHODS[list] if kind == "branches" else {}
         if function.name not in methods:
-            self._report(faults.unknown_field(place, f"a {kind}" if kind != "int" else "an int", function.name, methods))
+            self._report(
+                faults.unknown_field(place, f"a {kind}" if kind != "int" else "an int", function.name, methods)
+            )
             return None
         self._check_call(call, methods[function.name].wrong_count(_positional(call)), function.name, ())
         return _METHOD_RESULTS.get(function.name)
@@ -472,4 +513,3 @@ def _options(shape: Shape) -> tuple[Shape, ...]:
 def _overlap(first: Shape, second: Shape) -> bool:
     """Whether two shapes have a value in common, as far as that can be told."""
     return any(assignable(a, b) or assignable(b, a) for a in _options(first) for b in _options(second))
-

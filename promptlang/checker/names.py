@@ -79,7 +79,9 @@ class Names:
     def declared_as(self, *kinds: type[ast.Declaration]) -> list[str]:
         """The names of some kinds of declaration, imported ones too."""
         own = [name for name, declaration in self.declared.items() if isinstance(declaration, kinds)]
-        return own + [f"{name}.{inner}" for name, imported in self.imports.items() for inner in imported.declared_as(*kinds)]
+        return own + [
+            f"{name}.{inner}" for name, imported in self.imports.items() for inner in imported.declared_as(*kinds)
+        ]
 
 
 class Resolver:
@@ -120,7 +122,11 @@ class Resolver:
             parts = _parts(declaration)
             for index, part in enumerate(parts):
                 if any(part.name == earlier.name for earlier in parts[:index]):
-                    self._report(faults.named_twice(_name_of(part), "fields" if isinstance(declaration, ast.Record) else "parameters", part.name))
+                    self._report(
+                        faults.named_twice(
+                            _name_of(part), "fields" if isinstance(declaration, ast.Record) else "parameters", part.name
+                        )
+                    )
 
     def _define(self, names: Names, types: "TypeResolver", declaration: ast.Declaration) -> None:
         match declaration:
@@ -145,7 +151,9 @@ class Resolver:
                 if returns is not None:
                     types.resolve(returns)
 
-    def _signature(self, names: Names, types: "TypeResolver", parameters: tuple[ast.Parameter, ...]) -> dict[str, Shape]:
+    def _signature(
+        self, names: Names, types: "TypeResolver", parameters: tuple[ast.Parameter, ...]
+    ) -> dict[str, Shape]:
         given = {parameter.name: types.resolve(parameter.type) for parameter in parameters}
         self._defaults(names, parameters, given)
         return given
@@ -212,7 +220,8 @@ class TypeResolver:
             self._open, self._uses = [], set()
 
     def _declared(self, name: str, declaration: ast.Record | ast.TypeAlias) -> Shape:
-        """The shape of a record or an alias of this file; `Recursive` inside a record that is being resolved."""
+        """The shape of a record or an alias of this file; `Recursive` inside a record that is being
+        resolved."""
         if name in self._names.types:
             self._count(self._names.sizes.get(name, 1))
             return self._names.types[name]
@@ -279,7 +288,11 @@ class TypeResolver:
             self._count(found[0].sizes.get(found[1].name, 1))
             return found[0].types.get(found[1].name, _NOTHING)
         if self._names.is_whole:
-            self._report(faults.unknown_type(span, name, [*SIMPLE_TYPES, *self._names.declared_as(ast.Record, ast.TypeAlias), "list", "dict"]))
+            self._report(
+                faults.unknown_type(
+                    span, name, [*SIMPLE_TYPES, *self._names.declared_as(ast.Record, ast.TypeAlias), "list", "dict"]
+                )
+            )
         return _NOTHING
 
     def _pattern(self, pattern: str, span: Span) -> Shape:
@@ -336,7 +349,9 @@ def _name_of(part: ast.Parameter) -> Span:
 def _is_whole(unit: Unit) -> bool:
     """Whether every error in a file's text lies inside a declaration that is known by name."""
     spans = [declaration.span for declaration in unit.module.declarations]
-    errors = [diagnostic.span.start for diagnostic in unit.diagnostics if diagnostic.is_error and diagnostic.code != "PL018"]
+    errors = [
+        diagnostic.span.start for diagnostic in unit.diagnostics if diagnostic.is_error and diagnostic.code != "PL018"
+    ]
     return all(any(span.start <= error < span.end for span in spans) for error in errors)
 
 

@@ -1,10 +1,11 @@
-"""What is known of a value before the program runs: a shape, or that it is a select's choice or what a fork made; None where
+"""What is known of a value before the program runs: a shape, or that it is a select's choice or what a fork
+made; None where
 nothing is known."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 from promptlang.grammar import shapes
 from promptlang.grammar.shapes import Shape
@@ -47,7 +48,7 @@ class Arms:
     arms: Mapping[str, Branch] = field(hash=False)
 
 
-Static: TypeAlias = Union[Shape, Choice, Branch, Branches, Arms, None]
+Static: TypeAlias = Shape | Choice | Branch | Branches | Arms | None
 
 BRANCH_PARTS: Mapping[str, Shape] = {"text": shapes.Str(), "index": shapes.Int(0), "logprob": shapes.Float()}
 

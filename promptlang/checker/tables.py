@@ -18,7 +18,8 @@ class ProgramInfo:
         declaration: its AST.
         shapes: what each parameter must look like, by name.
         returns: what the result must look like, where the program says so.
-        constants: what the names of its file mean: consts by name, records as `RecordType`, an import as a `RecordValue` of its own names.
+        constants: what the names of its file mean: consts by name, records as `RecordType`, an import as a
+            `RecordValue` of its own names.
     """
 
     name: str
@@ -56,7 +57,8 @@ class Checked:
         main: the names of the main file's own programs, in order.
         records: the main file's records.
         reads_any_scores: whether `.probs` or `.scores` is read of something whose select is not known.
-        gen_shapes, score_readers, callees, fragments: what the methods below look up, by the id of the node (a bundle keeps its nodes).
+        gen_shapes, score_readers, callees, fragments: what the methods below look up, by the id of the node
+            (a bundle keeps its nodes).
     """
 
     diagnostics: list[Diagnostic] = field(default_factory=list)

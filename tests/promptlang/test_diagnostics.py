@@ -53,7 +53,7 @@ def test_good_programs_have_none(path: Path) -> None:
 
 def test_every_code_has_a_page_and_a_bad_program() -> None:
     source = Path(faults.__file__).read_text(encoding="utf-8")
-    used = set(re.findall(r'Diagnostic\("(PL\d{3})"', source))
+    used = set(re.findall(r'Diagnostic\(\s*"(PL\d{3})"', source))
     assert used == set(codes())
     assert used <= {path.stem.partition("_")[0] for path in BAD.glob("*.pl")}
 

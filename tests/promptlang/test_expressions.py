@@ -15,9 +15,15 @@ from promptlang.source import Source
 from promptlang.values import ChoiceValue, RecordType, RecordValue, Value, render_text
 
 REPLY = RecordType(
-    shapes.Record("Reply", (shapes.Field("team", shapes.Union((shapes.Constant("a"), shapes.Constant("b")))), shapes.Field("size", shapes.Int(1, 5)))),
+    shapes.Record(
+        "Reply",
+        (
+            shapes.Field("team", shapes.Union((shapes.Constant("a"), shapes.Constant("b")))),
+            shapes.Field("size", shapes.Int(1, 5)),
+        ),
+    ),
     {"size": 2},
-)  # fmt: skip
+)
 
 
 def parsed(text: str) -> ast.Expression:
@@ -61,9 +67,9 @@ def extend(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.tuples(st.sampled_from(["len", "sum", "sorted", "any", "all", "abs", "max", "min"]), inner).map(
             lambda parts: f"{parts[0]}({parts[1]})"
         ),
-        st.tuples(inner, st.sampled_from(["upper()", "split()", "strip()", 'count("a")', 'replace("a", "b")', "title()"])).map(
-            lambda parts: f"{parts[0]}.{parts[1]}"
-        ),
+        st.tuples(
+            inner, st.sampled_from(["upper()", "split()", "strip()", 'count("a")', 'replace("a", "b")', "title()"])
+        ).map(lambda parts: f"{parts[0]}.{parts[1]}"),
     )
 
 
@@ -74,6 +80,8 @@ def python_value(text: str) -> Any:
     return eval(text, {"x": 3, "names": ["ann", "bob"]})
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @settings(max_examples=500, deadline=None)
 @given(EXPRESSIONS)
 def test_what_both_can_evaluate_has_the_value_python_gives_it(text: str) -> None:
@@ -172,7 +180,9 @@ def test_a_record_is_built_from_places_names_and_defaults() -> None:
     assert value_of('library.Reply("b").team', {"library": RecordValue("library", {"Reply": REPLY})}) == "b"
 
 
-@pytest.mark.parametrize("call", ['Reply("c")', 'Reply("a", 9)', 'Reply("a", tone=1)', "Reply()", 'Reply("a", 1, 2)', 'Reply("a", team="b")'])
+@pytest.mark.parametrize(
+    "call", ['Reply("c")', 'Reply("a", 9)', 'Reply("a", tone=1)', "Reply()", 'Reply("a", 1, 2)', 'Reply("a", team="b")']
+)
 def test_a_record_that_is_not_of_its_type_is_refused(call: str) -> None:
     assert refusal(call, Reply=REPLY).span.text == call
 
@@ -219,8 +229,22 @@ def test_what_has_no_value_is_refused_at_its_place(text: str, where: str) -> Non
 
 @pytest.mark.parametrize(
     "text",
-    ['"".__class__', "x.__class__", "[].append(1)", '"{0.__class__}".format(1)', "f.__globals__", "().__class__", "print(1)", "eval('1')", "__import__('os')", "getattr(x, 'y')", "type(x)", "names.sort()", "names.clear()"],
-)  # fmt: skip
+    [
+        '"".__class__',
+        "x.__class__",
+        "[].append(1)",
+        '"{0.__class__}".format(1)',
+        "f.__globals__",
+        "().__class__",
+        "print(1)",
+        "eval('1')",
+        "__import__('os')",
+        "getattr(x, 'y')",
+        "type(x)",
+        "names.sort()",
+        "names.clear()",
+    ],
+)
 def test_python_objects_are_out_of_reach(text: str) -> None:
     statement, diagnostics = parse_statements(Source(f"log {text}"))
     if not diagnostics:
@@ -255,15 +279,21 @@ def test_limits_can_be_tightened() -> None:
         value_of('"a" * 100', limits=Limits(size=50))
 
 
+@pytest.mark.slow
 def test_values_that_double_are_refused_before_they_are_written_out() -> None:
-    value: Value = "seed"
-    with pytest.raises(EvaluationError, match="large"):
-        for _ in range(64):
-            value = value_of("[value, value]", {"value": value})
+    assert "large" in refusal_in_the_end("[value, value]")
 
 
 def test_values_that_deepen_are_refused_before_python_gives_up() -> None:
+    assert "deeper" in refusal_in_the_end("[value]")
+
+
+def refusal_in_the_end(text: str) -> str:
+    """Why an expression is refused that is evaluated over and over on its own result."""
     value: Value = "seed"
-    with pytest.raises(EvaluationError, match="deeper"):
-        for _ in range(2000):
-            value = value_of("[value]", {"value": value})
+    for _ in range(2000):
+        try:
+            value = value_of(text, {"value": value})
+        except EvaluationError as error:
+            return error.message
+    raise AssertionError("never refused")

@@ -52,7 +52,7 @@ def errors(text: str) -> list[tuple[int, str]]:
     ("literal", "text"),
     [
         (r'"a\tb\n\\ \" \' \x41 \u00e9 \U0001F600 \N{BULLET} \101 \$"', "a\tb\n\\ \" ' A é 😀 • A $"),
-        ("'it\\'s \"so\"'", "it's \"so\""),
+        ("'it\\'s \"so\"'", 'it\'s "so"'),
         ('"\\${x} $5 $$ {a} }{ $"', "${x} $5 $$ {a} }{ $"),
         (r'r"\n ${x} \" end"', r"\n ${x} \" end"),
         ("r'''\n  a\\d\n    ${b}\n  '''", "a\\d\n  ${b}"),
@@ -112,7 +112,7 @@ def test_the_span_of_a_hole_counts_from_the_start_of_the_file() -> None:
     assert hole.span.position == (2, 9)
 
 
-@given(st.text(alphabet=st.characters(exclude_characters="\\$\"\r\n", exclude_categories=["Cs"])))
+@given(st.text(alphabet=st.characters(exclude_characters='\\$"\r\n', exclude_categories=["Cs"])))
 def test_any_text_without_signs_is_its_own_string(text: str) -> None:
     assert "".join(map(str, string_parts(f'"{text}"'))) == text
 
@@ -146,7 +146,9 @@ def test_a_role_takes_a_statement_or_a_block() -> None:
     assert statement('role "tool": "a"').role == "tool"
 
 
-@pytest.mark.parametrize("word", ["score", "team", "first", "by", "limit", "options", "user", "keep", "type", "max", "log"])
+@pytest.mark.parametrize(
+    "word", ["score", "team", "first", "by", "limit", "options", "user", "keep", "type", "max", "log"]
+)
 def test_words_that_are_not_ambiguous_are_variables_too(word: str) -> None:
     assert statement(f"{word} = {word} + 1").target == word
 
@@ -216,7 +218,8 @@ def test_comparisons_chain() -> None:
 def test_documentation_comes_from_comments_and_docstrings() -> None:
     module, diagnostics = parse(
         Source(
-            '"""The file."""\n\n## A limit.\n## Two lines.\nconst A = 1\n\nprogram p(\n    ## The ticket.\n    t: str,\n):\n'
+            '"""The file."""\n\n## A limit.\n## Two lines.\nconst A = 1\n'
+            "\nprogram p(\n    ## The ticket.\n    t: str,\n):\n"
             '    """What it does."""\n    user: "${t}"\n\nprogram q():\n    """prompt"""\n    x = gen()\n'
         )
     )
@@ -224,13 +227,14 @@ def test_documentation_comes_from_comments_and_docstrings() -> None:
     const, p, q = module.declarations
     assert module.doc == "The file."
     assert const.doc == "A limit.\nTwo lines."
-    assert isinstance(p, ast.Program) and isinstance(q, ast.Program)
+    assert isinstance(p, ast.Program)
+    assert isinstance(q, ast.Program)
     assert (p.doc, p.parameters[0].doc, len(p.body)) == ("What it does.", "The ticket.", 1)
     assert (q.doc, len(q.body)) == (None, 2)
 
 
 def test_spans_are_exact() -> None:
-    text = "program p(a: str = \"x\") -> int:\n    if a:\n        b = f(a) + 1  # note\n    return b\n\n\n# end\n"
+    text = 'program p(a: str = "x") -> int:\n    if a:\n        b = f(a) + 1  # note\n    return b\n\n\n# end\n'
     module, _ = parse(Source(text))
     program = module.declarations[0]
     assert isinstance(program, ast.Program)
@@ -249,26 +253,46 @@ def test_spans_are_exact() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["retrun x", "fro i in x:", "usr: \"a\"", "x = gne(int in 1..5)", "keep 1 buy x", "whlie x:", "adpot x[0]", "lgo x", "x = 1 +", "x = )", "x = (1", '"open', "log x; log y", "log f\"a\""],
-)  # fmt: skip
+    [
+        "retrun x",
+        "fro i in x:",
+        'usr: "a"',
+        "x = gne(int in 1..5)",
+        "keep 1 buy x",
+        "whlie x:",
+        "adpot x[0]",
+        "lgo x",
+        "x = 1 +",
+        "x = )",
+        "x = (1",
+        '"open',
+        "log x; log y",
+        'log f"a"',
+    ],
+)
 def test_one_fault_is_one_error_and_the_lines_around_it_are_kept(line: str) -> None:
-    text = f'program p(x: int):\n    a = 1\n    {line}\n    b = 2\n\nprogram q():\n    pass\n'
+    text = f"program p(x: int):\n    a = 1\n    {line}\n    b = 2\n\nprogram q():\n    pass\n"
     module, diagnostics = parse(Source(text))
     assert [found.span.position.line for found in diagnostics] == [3]
     p, q = module.declarations
-    assert isinstance(p, ast.Program) and isinstance(q, ast.Program)
+    assert isinstance(p, ast.Program)
+    assert isinstance(q, ast.Program)
     assert [inner.target for inner in p.body if isinstance(inner, ast.Assign)] == ["a", "b"]
 
 
 def test_the_block_of_a_broken_line_is_looked_at_too() -> None:
-    assert errors("program p(x: int):\n    fro i in x:\n        log i\n        log 1 +\n    elif x:\n        pass\n") == [
+    assert errors(
+        "program p(x: int):\n    fro i in x:\n        log i\n        log 1 +\n    elif x:\n        pass\n"
+    ) == [
         (2, "PL002"),
         (4, "PL001"),
     ]
 
 
 def test_a_broken_declaration_does_not_hide_the_next() -> None:
-    assert errors("recrod R:\n    a: str\n    b: int = 3\n\nprogam p(x):\n    user: \"a\"\n\nprogram q():\n    log 1 +\n") == [
+    assert errors(
+        'recrod R:\n    a: str\n    b: int = 3\n\nprogam p(x):\n    user: "a"\n\nprogram q():\n    log 1 +\n'
+    ) == [
         (1, "PL002"),
         (5, "PL002"),
         (9, "PL001"),
@@ -308,8 +332,48 @@ def look_at(text: str) -> None:
     to_json(found)
 
 
-_PIECES = ['"', '"""', "${", "}", "(", ")", "[", "]", "{", ":", "\n", "    ", "\t", "\r\n", "fork", "if", "else", "=", "..", "|", "/", "#", "##",
-           "gen(", "x", "1", "\\", "program p():\n", "é", "arm a:", "$", 'r"', " in ", ".probs", "adopt ", "'", "\x00", "\ufeff", ",", "."]  # fmt: skip
+_PIECES = [
+    '"',
+    '"""',
+    "${",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    ":",
+    "\n",
+    "    ",
+    "\t",
+    "\r\n",
+    "fork",
+    "if",
+    "else",
+    "=",
+    "..",
+    "|",
+    "/",
+    "#",
+    "##",
+    "gen(",
+    "x",
+    "1",
+    "\\",
+    "program p():\n",
+    "é",
+    "arm a:",
+    "$",
+    'r"',
+    " in ",
+    ".probs",
+    "adopt ",
+    "'",
+    "\x00",
+    "\ufeff",
+    ",",
+    ".",
+]
 
 
 @settings(max_examples=200, deadline=None)
@@ -324,7 +388,9 @@ def test_mutated_programs_give_diagnostics_and_never_an_exception(data: st.DataO
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.sampled_from([*_PIECES, *string.ascii_lowercase, "record R:\n", "return ", "a: str\n"]), max_size=60))
+@given(
+    st.lists(st.sampled_from([*_PIECES, *string.ascii_lowercase, "record R:\n", "return ", "a: str\n"]), max_size=60)
+)
 def test_any_text_gives_diagnostics_and_never_an_exception(pieces: list[str]) -> None:
     look_at("".join(pieces))
 
