@@ -1,0 +1,136 @@
+"""What a rehearsal predicts, against what a run reports, on the tiny random model."""
+
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from tiny_engine import tiny_engine, tiny_tokenizer
+
+from promptlang.checker import check
+from promptlang.conversion import bind_arguments
+from promptlang.cost import CostError, Estimate, Rehearsal
+from promptlang.graph import Graph
+from promptlang.interpreter import Interpreter
+from promptlang.loader import load
+from promptlang.lower import lower
+from promptlang.passes import optimise
+from promptlang.runtime.usage import Usage
+
+PROMPT_FIGURES = ("requested_tokens", "optimal_tokens", "computed_tokens", "forwards", "calls")
+
+
+def graphs_of(folder: Path, text: str) -> dict[str, Graph]:
+    file = folder / "program.pl"
+    file.write_text(dedent(text).strip() + "\n")
+    checked = check(load(file))
+    assert checked.ok, checked.diagnostics
+    return optimise(lower(checked)).graphs
+
+
+def estimated(graphs: dict[str, Graph], rows: int = 1, **given: Any) -> Estimate:
+    return Rehearsal(graphs, "main", given, tiny_tokenizer(), 32).estimate(rows)
+
+
+def reported(graphs: dict[str, Graph], rows: list[dict[str, Any]]) -> Usage:
+    engine = tiny_engine(1 << 15)
+    interpreter = Interpreter(engine, graphs)
+    usages = [Usage() for _ in rows]
+    tasks = [
+        interpreter.start("main", bind_arguments(graphs["main"], row), number, usage=usage)
+        for number, (row, usage) in enumerate(zip(rows, usages, strict=True))
+    ]
+    for task, usage in zip(tasks, usages, strict=True):
+        interpreter.wait(task)
+        engine.usage.add_tokens(usage)
+    return engine.usage
+
+
+FIXED = """
+    program main(word: str):
+        system: "You answer in one word. The quick brown fox jumps over the lazy dog."
+        user: "Which team owns ${word}, and how urgent is it?"
+        assistant: team = select("fox", "dog", "hill")
+        fork 3 as drafts:
+            user: "Rate the ${team} team from 1 to 9."
+            assistant: score = gen(int in 1..9, temperature=0.9)
+            keep 1 by score
+        adopt drafts[0]
+        user: "Is that so?"
+        assistant: sure = gen(bool)
+        return [team, score, sure]
+    """
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_answers_of_fixed_length_are_predicted_within_a_tenth(tmp_path: Path, rows: int) -> None:
+    graphs = graphs_of(tmp_path, FIXED)
+    usage = reported(graphs, [{"word": "fox"}] * rows)
+    estimate = estimated(graphs, rows, word="fox")
+    for name in PROMPT_FIGURES:
+        actual = getattr(usage, name)
+        assert estimate.figures[name].low >= 0.9 * actual, name
+        assert estimate.figures[name].high <= 1.1 * actual, name
+    share = usage.cached_tokens / usage.requested_tokens
+    assert estimate.cached_share.low - 0.1 <= share <= estimate.cached_share.high + 0.1
+
+
+def test_answers_of_free_length_lie_in_the_range(tmp_path: Path) -> None:
+    graphs = graphs_of(
+        tmp_path,
+        """
+        program main():
+            "The quick brown fox."
+            fork 3 as b:
+                "Go on:"
+                x = gen(max_tokens=20, temperature=1)
+                " And then:"
+                y = gen(max_tokens=10)
+            return [one.y for one in b]
+        """,
+    )
+    usage, estimate = reported(graphs, [{}]), estimated(graphs)
+    assert estimate.figures["generated_tokens"].low < estimate.figures["generated_tokens"].high
+    for name in ("requested_tokens", "generated_tokens", "forwards", "calls"):
+        assert estimate.figures[name].low <= getattr(usage, name) <= estimate.figures[name].high, name
+
+
+@pytest.mark.slow
+def test_many_rows_cost_what_the_first_ones_show(tmp_path: Path) -> None:
+    graphs = graphs_of(
+        tmp_path,
+        """
+        program main(word: str):
+            "The quick brown fox is a ${word}"
+            x = gen(bool)
+            return x
+        """,
+    )
+    few, many = estimated(graphs, 64), estimated(graphs, 640)
+    assert many.figures["calls"].high == 640
+    assert many.figures["requested_tokens"].high == pytest.approx(10 * few.figures["requested_tokens"].high, rel=0.1)
+
+
+def test_what_is_not_given_is_stood_in_for_and_said(tmp_path: Path) -> None:
+    graphs = graphs_of(
+        tmp_path,
+        r"""
+        record Dog:
+            name: str
+            age: int in 1..9
+
+        program main(text: str, dog: Dog, words: list[str, 2..4], code: /[A-Z]{3}-\d/, kind: "a" | "b", n: int = 3):
+            "${text} ${dog.name} ${dog.age} ${words} ${code} ${kind} ${n}"
+            x = gen(bool)
+            return x
+        """,
+    )
+    estimate = estimated(graphs)
+    assert set(estimate.assumed) == {"text", "dog", "words", "code", "kind"}
+    assert estimate.figures["requested_tokens"].low > estimate.assumed["text"]
+
+
+def test_a_program_that_always_fails_has_no_cost(tmp_path: Path) -> None:
+    graphs = graphs_of(tmp_path, "program main():\n    return 1 / len([])")
+    with pytest.raises(CostError, match="division by zero"):
+        estimated(graphs)
