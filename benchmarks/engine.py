@@ -1,7 +1,7 @@
 """The engine beside its peers, on the embedded model: `make bench`, or `python benchmarks/engine.py [--quick]`.
 
-Everything runs in one process, and what is compared takes turns, step by step, so that a noisy neighbour slows all alike. A figure is
-a ratio of medians.
+Everything runs in one process, and what is compared takes turns, step by step, so that a noisy neighbour slows all
+alike. A figure is a ratio of medians.
 """
 
 import argparse

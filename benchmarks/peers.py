@@ -1,4 +1,5 @@
-"""Who we measure ourselves against: llama.cpp and transformers, each driven as its own users would for siblings of one prefix."""
+"""Who we measure ourselves against: llama.cpp and transformers, each driven as its own users would for siblings of
+one prefix."""
 
 import ctypes
 from pathlib import Path
@@ -24,7 +25,8 @@ class Decoder(Protocol):
 
 
 class LlamaCpp:
-    """llama.cpp through its C interface: one unified KV cache, siblings by `seq_cp`, which shares cells and copies nothing.
+    """llama.cpp through its C interface: one unified KV cache, siblings by `seq_cp`, which shares cells and copies
+    nothing.
 
     Args:
         file: a GGUF file.
@@ -94,7 +96,8 @@ class LlamaCpp:
 
 
 class Transformers:
-    """transformers' own decoding of a batch with its DynamicCache: what `generate` does a step, the prefix computed once.
+    """transformers' own decoding of a batch with its DynamicCache: what `generate` does a step, the prefix computed
+    once.
 
     Args:
         folder: a model folder.

@@ -76,7 +76,14 @@ class Usage:
 
     def add_tokens(self, run: "Usage") -> None:
         """Count a run's calls and tokens too. Its passes and times are left out: runs share them."""
-        for name in ("requested_tokens", "computed_tokens", "generated_tokens", "forced_tokens", "calls", "preemptions"):
+        for name in (
+            "requested_tokens",
+            "computed_tokens",
+            "generated_tokens",
+            "forced_tokens",
+            "calls",
+            "preemptions",
+        ):
             setattr(self, name, getattr(self, name) + getattr(run, name))
         self.prompts.merge(run.prompts)
 
