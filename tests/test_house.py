@@ -63,4 +63,3 @@ def test_a_light_start_loads_no_model_library(module: str) -> None:
     code = f"import {module}, sys; print(*({HEAVY!r} & set(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []
-

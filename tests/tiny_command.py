@@ -1,9 +1,10 @@
 """`promptlang` on the tiny random model: `python tests/tiny_command.py run ...` (a stand-in loads in no time)."""
 
+from tiny_engine import tiny_loaded
+
 import promptlang.cli.execution as execution
 from promptlang.cli import main
 from promptlang.runtime.loading import LoadedModel
-from tiny_engine import tiny_loaded
 
 
 def load_tiny(name: str, progress: object = None) -> LoadedModel:

@@ -77,7 +77,9 @@ def _add_run(commands: _Commands) -> None:
     run.add_argument("--program", metavar="NAME", help="which program of the file (default: its only one, or `main`)")
     run.add_argument("--arg", metavar="NAME=VALUE", action="append", default=[], help="an argument; may be repeated")
     run.add_argument("--args", metavar="JSON|@FILE", help="arguments as one JSON object")
-    run.add_argument("--data", metavar="FILE|-", help="run once a row of a .jsonl or .csv file, or of JSON lines on stdin")
+    run.add_argument(
+        "--data", metavar="FILE|-", help="run once a row of a .jsonl or .csv file, or of JSON lines on stdin"
+    )
     run.add_argument("--out", metavar="FILE", help="write the rows' results here")
     run.add_argument("--resume", action="store_true", help="go on with --out: skip the rows it already holds")
     run.add_argument("--model", default="embedded", help="`embedded` (default), a hub id, a folder or a .gguf file")

@@ -52,13 +52,16 @@ def signature(graph: Graph) -> str:
 
 
 def typed(graph: Graph, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Arguments written as text (on the command line, in a CSV cell) as the data their parameters ask for: scalars stand
-    bare, all else is JSON. Names that are no parameters keep their text.
+    """Arguments written as text (on the command line, in a CSV cell) as the data their parameters ask for.
+
+    Scalars stand bare, all else is JSON. Names that are no parameters keep their text.
 
     Raises:
         ArgumentsError: a text is no value of its parameter's type.
     """
-    return {name: _data(graph.shapes[name], text, name) if name in graph.shapes else text for name, text in texts.items()}
+    return {
+        name: _data(graph.shapes[name], text, name) if name in graph.shapes else text for name, text in texts.items()
+    }
 
 
 def _data(shape: Shape, text: str, name: str) -> Any:

@@ -86,7 +86,11 @@ class Session:
     def _view(self) -> ConversationView | LogView:
         options, console = self.job.options, self.job.console
         on_terminal = console.is_terminal and sys.stdout.isatty() and not options.json
-        return ConversationView(console) if options.stream or (options.stream is None and on_terminal) else LogView(console)
+        return (
+            ConversationView(console)
+            if options.stream or (options.stream is None and on_terminal)
+            else LogView(console)
+        )
 
     def _report(self, usage: Usage, end: Outcome | Fault) -> dict[str, Any]:
         """The JSON object of one run."""
@@ -95,7 +99,13 @@ class Session:
         else:
             ending = {"result": to_json(end.result), "variables": to_json(end.variables)}
         options = self.job.options
-        return {"program": self.job.name, **ending, "usage": usage.as_dict(), "model": options.model, "seed": options.seed}
+        return {
+            "program": self.job.name,
+            **ending,
+            "usage": usage.as_dict(),
+            "model": options.model,
+            "seed": options.seed,
+        }
 
     def _close(self, usage: Usage) -> None:
         print(numbers(usage, perf_counter() - self.job.started), file=sys.stderr)

@@ -28,6 +28,13 @@ program ask(question: str, times: int = 1, tags: list[str] = []) -> str:
     assistant: answer = gen(max_tokens=4)
     return "${question}:${times}"
 """
+THREE = """
+program three():
+    "Some text."
+    fork 3 as branches:
+        x = gen(max_tokens=3)
+    return [branch.x for branch in branches]
+"""
 FAILS = """
 program fails(text: str) -> int:
     fork 2 as tries:
@@ -68,7 +75,9 @@ def start(*arguments: str, **options: object) -> "subprocess.Popen[bytes]":
 # One run ---------------------------------------------------------------------------------------------
 
 
-def test_the_result_is_json_on_stdout_and_the_numbers_are_one_line_on_stderr(program: Program, command: Command) -> None:
+def test_the_result_is_json_on_stdout_and_the_numbers_are_one_line_on_stderr(
+    program: Program, command: Command
+) -> None:
     code, out, err = command("run", program(ASK), "--arg", "question=Why?")
     assert code == 0
     assert json.loads(out) == "Why?:1"
@@ -107,7 +116,7 @@ def test_log_goes_to_stderr(program: Program, command: Command) -> None:
 
 
 def test_a_run_without_cache_computes_all_it_asks_for(program: Program, command: Command) -> None:
-    text = program('program main():\n    "Some text."\n    fork 3 as b:\n        x = gen(max_tokens=3)\n    return [c.x for c in b]\n')
+    text = program(THREE)
     cached, uncached = (json.loads(command("run", text, "--json", *more)[1]) for more in ((), ("--no-cache",)))
     assert cached["result"] == uncached["result"]
     assert uncached["usage"]["computed_tokens"] == uncached["usage"]["requested_tokens"]
@@ -168,7 +177,9 @@ def test_a_wrong_command_line_is_one_message_and_exit_code_two(
     assert len(err.splitlines()) == 1
 
 
-@pytest.mark.parametrize("arguments", [["frobnicate"], [], ["run"], ["check"], ["run", "missing.pl"], ["check", "missing.pl"]])
+@pytest.mark.parametrize(
+    "arguments", [["frobnicate"], [], ["run"], ["check"], ["run", "missing.pl"], ["check", "missing.pl"]]
+)
 def test_an_unknown_command_or_a_missing_file_is_exit_code_two(arguments: list[str], command: Command) -> None:
     code, out, err = command(*arguments)
     assert (code, out) == (2, "")
@@ -183,7 +194,7 @@ def test_a_wrong_program_is_reported_on_stderr_and_does_not_run(program: Program
 
 
 def test_a_file_with_several_programs_wants_a_choice(program: Program, command: Command) -> None:
-    text = program('program one():\n    return 1\n\nprogram two():\n    return 2\n')
+    text = program("program one():\n    return 1\n\nprogram two():\n    return 2\n")
     code, _, err = command("run", text)
     assert code == 2
     assert "one, two" in err
@@ -191,7 +202,7 @@ def test_a_file_with_several_programs_wants_a_choice(program: Program, command: 
 
 
 def test_main_is_the_default_among_several_programs(program: Program, command: Command) -> None:
-    text = program('program one():\n    return 1\n\nprogram main():\n    return 2\n')
+    text = program("program one():\n    return 1\n\nprogram main():\n    return 2\n")
     assert json.loads(command("run", text)[1]) == 2
 
 
@@ -218,7 +229,9 @@ record Point:
     x: int
     y: int = 0
 
-program echo(s: str, i: int = 0, f: float = 0.5, b: bool = true, u: int | none = 3, l: list[int] = [], p: Point = Point(x=0)):
+program echo(
+    s: str, i: int = 0, f: float = 0.5, b: bool = true, u: int | none = 3, l: list[int] = [], p: Point = Point(x=0)
+):
     return [s, i, f, b, u, l, p]
 """
 
@@ -257,13 +270,22 @@ def test_rows_come_out_in_order_one_object_a_line(program: Program, command: Com
     reports = [json.loads(line) for line in out.splitlines()]
     assert code == 0, err
     assert [report["row"] for report in reports] == list(range(40))
-    assert all(report["result"] == f"{'q' + str(i)}" * (1 + 97 * i % 13) + ":1" for i, report in enumerate(reports))
+    assert all(report["result"] == f"q{i}" * (1 + 97 * i % 13) + ":1" for i, report in enumerate(reports))
     assert all(set(report) == {"row", "program", "result", "variables", "usage", "model", "seed"} for report in reports)
 
 
-def test_broken_rows_are_errors_in_their_place_and_the_others_go_on(program: Program, command: Command, tmp_path: Path) -> None:
+def test_broken_rows_are_errors_in_their_place_and_the_others_go_on(
+    program: Program, command: Command, tmp_path: Path
+) -> None:
     rows = rows_file(
-        tmp_path, '{"question": "a"}', "{not json", '{"qestion": "b"}', "", "[1]", '{"question": 1}', '{"question": "c"}'
+        tmp_path,
+        '{"question": "a"}',
+        "{not json",
+        '{"qestion": "b"}',
+        "",
+        "[1]",
+        '{"question": 1}',
+        '{"question": "c"}',
     )
     code, out, err = command("run", program(ASK), "--data", rows)
     reports = [json.loads(line) for line in out.splitlines()]
@@ -275,7 +297,9 @@ def test_broken_rows_are_errors_in_their_place_and_the_others_go_on(program: Pro
     assert "Traceback" not in err
 
 
-def test_a_row_that_fails_as_it_runs_leaves_the_others_alone(program: Program, command: Command, tmp_path: Path) -> None:
+def test_a_row_that_fails_as_it_runs_leaves_the_others_alone(
+    program: Program, command: Command, tmp_path: Path
+) -> None:
     rows = rows_file(tmp_path, '{"text": "abcd"}', '{"text": "abc"}', '{"text": "abcde"}')
     code, out, _ = command("run", program(FAILS), "--data", rows)
     reports = [json.loads(line) for line in out.splitlines()]
@@ -292,7 +316,9 @@ def test_csv_cells_are_read_by_type(program: Program, command: Command, tmp_path
     assert [report.get("result") for report in reports] == ["one, or two?:2", None, None, "four:4"]
 
 
-def test_common_arguments_hold_for_every_row_and_a_rows_own_win(program: Program, command: Command, tmp_path: Path) -> None:
+def test_common_arguments_hold_for_every_row_and_a_rows_own_win(
+    program: Program, command: Command, tmp_path: Path
+) -> None:
     rows = rows_file(tmp_path, '{"question": "a"}', '{"question": "b", "times": 5}')
     _, out, _ = command("run", program(ASK), "--data", rows, "--arg", "times=3")
     assert [json.loads(line)["result"] for line in out.splitlines()] == ["a:3", "b:5"]
@@ -378,7 +404,9 @@ def test_an_interrupt_keeps_finished_rows_and_ends_at_once(program: Program, tmp
 
 @pytest.mark.slow
 def test_an_interrupt_of_one_run_is_exit_code_130(program: Program) -> None:
-    process = start("run", program('program main():\n    log "begun"\n    "A"\n    x = gen(max_tokens=1900, min_tokens=1900)\n'))
+    process = start(
+        "run", program('program main():\n    log "begun"\n    "A"\n    x = gen(max_tokens=1900, min_tokens=1900)\n')
+    )
     assert process.stderr is not None
     while b"begun" not in process.stderr.readline():
         pass

@@ -1,0 +1,98 @@
+"""Every example on the embedded model: what its result looks like, and what the cache saves."""
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import promptlang.cli.execution as execution
+from promptlang.cli.app import execute
+from promptlang.runtime.loading import LoadedModel, load
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+TEAMS = {"billing", "network", "account"}
+
+pytestmark = pytest.mark.slow
+
+
+@cache
+def loaded_once(name: str, progress: object = None) -> LoadedModel:
+    return load(name)
+
+
+Run = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs an example; gives its reports."""
+    monkeypatch.setattr(execution, "load", lambda name, progress: loaded_once(name))
+
+    def run_example(name: str, *arguments: str) -> list[dict[str, Any]]:
+        code = execute(["run", str(EXAMPLES / name), "--json", *arguments])
+        captured = capsys.readouterr()
+        assert code == 0, captured.err
+        return [json.loads(line) for line in captured.out.splitlines()]
+
+    return run_example
+
+
+def is_reply(result: Any) -> bool:
+    return (
+        list(result) == ["team", "urgency", "body"]
+        and result["team"] in TEAMS
+        and 1 <= result["urgency"] <= 5
+        and "\n" not in result["body"]
+    )
+
+
+def is_conversation(result: Any) -> bool:
+    return len(result) == 4 and all(list(turn) == ["question", "answer"] and turn["answer"] for turn in result)
+
+
+def is_plan(result: Any) -> bool:
+    return list(result) == ["idea", "step", "score"] and 2 <= result["score"] <= 20
+
+
+def is_verdict(result: Any) -> bool:
+    return (
+        list(result) == ["notes", "grades", "verdict"]
+        and len(result["notes"]) == 4
+        and all(1 <= grade <= 5 for grade in result["grades"])
+        and result["verdict"] in {"publish", "revise", "reject"}
+    )
+
+
+CASES = [
+    (["triage.pl", "--arg", "ticket=My bill is wrong"], is_reply),
+    (["chat.pl"], is_conversation),
+    (["tree_of_thought.pl"], is_plan),
+    (["judge.pl"], is_verdict),
+]
+
+
+@pytest.mark.parametrize(("command", "fits"), CASES, ids=[command[0] for command, _ in CASES])
+def test_an_example_computes_each_token_once(command: list[str], fits: Callable[[Any], bool], run: Run) -> None:
+    [cached], [uncached] = run(*command), run(*command, "--no-cache")
+    usage, all_computed = cached["usage"], uncached["usage"]
+    assert fits(cached["result"])
+    assert uncached["result"] == cached["result"]
+    assert usage["computed_tokens"] <= usage["optimal_tokens"] + usage["calls"]
+    assert all_computed["computed_tokens"] == all_computed["requested_tokens"] == usage["requested_tokens"]
+    assert usage["cached_tokens"] + usage["computed_tokens"] == usage["requested_tokens"]
+
+
+def test_every_ticket_is_answered_in_its_row(run: Run) -> None:
+    tickets = EXAMPLES / "tickets.jsonl"
+    reports = run("triage.pl", "--data", str(tickets))
+    assert [report["row"] for report in reports] == list(range(20))
+    assert all(is_reply(report["result"]) for report in reports)
+
+
+def test_later_turns_of_a_chat_compute_only_what_is_new(run: Run) -> None:
+    [report] = run("chat.pl")
+    usage = report["usage"]
+    assert usage["cached_tokens"] > 0.6 * usage["requested_tokens"]
