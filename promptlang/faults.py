@@ -376,3 +376,7 @@ def too_many_parts(span: Span, name: str, most: int) -> Diagnostic:
     return Diagnostic(
         "PL410", f"`{name}` has more than {most} parts, written out", span, fix="use a type less often inside others"
     )
+
+
+def bad_constraint(span: Span, why: str) -> Diagnostic:
+    return Diagnostic("PL411", why, span)

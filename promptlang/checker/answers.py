@@ -9,6 +9,8 @@ from promptlang.checker.statics import Choice, Scope, Static, kind_of, name_of, 
 from promptlang.checker.tables import Checked
 from promptlang.diagnostics import Diagnostic
 from promptlang.grammar import shapes
+from promptlang.grammar.checking import check_shape
+from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.shapes import Shape
 from promptlang.types import assignable, describe
 from promptlang.values import render_text
@@ -29,7 +31,6 @@ _GEN_OPTIONS: Mapping[str, tuple[Shape, str]] = {
     "min_p": (shapes.Float(0, 1), "a number from 0 to 1"),
     "repetition_penalty": (shapes.Float(1e-9), "a number above 0"),
     "seed": (shapes.Int(), _WHOLE),
-    "logprobs": (shapes.Union((shapes.Bool(), shapes.Int(0))), "true, false or a whole number"),
     "heal": (shapes.Bool(), "true or false"),
 }
 _SELECT_OPTIONS: Mapping[str, tuple[Shape, str]] = {
@@ -71,7 +72,15 @@ class AnswerChecker:
             return shapes.Str()
         shape = self._types.resolve(gen.type)
         self._checked.gen_shapes[id(gen)] = shape
+        self._check_constraint(gen.type, shape)
         return None if isinstance(shape, shapes.AnyJson | shapes.Schema) else shape
+
+    def _check_constraint(self, written: ast.TypeExpression, shape: Shape) -> None:
+        """Whether answers can be held to the type at all."""
+        try:
+            check_shape(shape)
+        except ConstraintError as error:
+            self._report(faults.bad_constraint(written.span, str(error)))
 
     def _options(
         self, what: str, options: Sequence[ast.Argument], known: Mapping[str, tuple[Shape, str]], scope: Scope
@@ -82,6 +91,8 @@ class AnswerChecker:
             found = self._inference.type_of(option.value, scope)
             if option.name in seen:
                 self._report(faults.argument_twice(option.span, f"`{what}`", option.name))
+            elif option.name == "logprobs":
+                self._report(faults.does_not_run(option.span, "logprobs="))
             elif option.name not in known:
                 self._report(faults.unknown_option(option.span, what, option.name, known))
             elif not self._may_be(found, known[option.name][0]):
