@@ -159,6 +159,7 @@ class GenerateJob:
         if self._text.stopped_at is not None:
             kept = self._cut_stop()
         self.sequence.commit()
+        self._request.usage.wrote(self.sequence.tokens[: self.sequence.computed])
         prompt = self._request.prompt
         prompt.extend(kept)
         prompt.hold(self.sequence.node)

@@ -5,25 +5,37 @@ from dataclasses import dataclass, field
 
 
 class PromptTrie:
-    """Counts the distinct tokens in the trie of all prompts: what must be computed at least."""
+    """The trie of all prompts: its distinct tokens are what must be computed at least, but for those the model wrote."""
 
     def __init__(self) -> None:
         self._edges: dict[tuple[int, int], int] = {}
+        self._written: set[int] = set()
 
     @property
     def size(self) -> int:
-        return len(self._edges)
+        """Distinct tokens, without those that the model wrote before any prompt held them."""
+        return len(self._edges) - len(self._written)
 
     def add(self, tokens: Sequence[int]) -> None:
+        """A prompt."""
         node = 0
         for token in tokens:
             node = self._edges.setdefault((node, token), len(self._edges) + 1)
+
+    def add_written(self, tokens: Sequence[int]) -> None:
+        """A prompt and what the model wrote behind it."""
+        known = len(self._edges)
+        self.add(tokens)
+        self._written.update(range(known + 1, len(self._edges) + 1))
 
     def merge(self, other: "PromptTrie") -> None:
         """Count another trie's prompts too."""
         nodes = {0: 0}
         for (node, token), child in other._edges.items():
-            nodes[child] = self._edges.setdefault((nodes[node], token), len(self._edges) + 1)
+            edge = nodes[node], token
+            if edge not in self._edges and child in other._written:
+                self._written.add(len(self._edges) + 1)
+            nodes[child] = self._edges.setdefault(edge, len(self._edges) + 1)
 
 
 @dataclass
@@ -60,7 +72,7 @@ class Usage:
 
     @property
     def optimal_tokens(self) -> int:
-        """Distinct tokens in the trie of all prompts."""
+        """Distinct tokens in the trie of all prompts, without those that have their KV because the model wrote them."""
         return self.prompts.size
 
     @property
@@ -73,6 +85,10 @@ class Usage:
         self.calls += 1
         self.requested_tokens += len(prompt)
         self.prompts.add(prompt)
+
+    def wrote(self, tokens: Sequence[int]) -> None:
+        """Note what has its KV when an answer ends: the prompt, and what was written behind it."""
+        self.prompts.add_written(tokens)
 
     def add_tokens(self, run: "Usage") -> None:
         """Count a run's calls and tokens too. Its passes and times are left out: runs share them."""

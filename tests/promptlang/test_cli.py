@@ -216,10 +216,12 @@ def test_check_of_a_correct_file_succeeds(program: Program, command: Command) ->
 
 def test_check_reports_every_file_and_fails(program: Program, command: Command) -> None:
     file = program("program main():\n    return missing\n")
-    code, out, _ = command("check", file, file, "--format", "json")
-    found = json.loads(out)
+    other = str(Path(file).with_name("other.pl"))
+    Path(other).write_text("program main():\n    x = 1\n    return missing\n", encoding="utf-8")
+    code, out, _ = command("check", file, other, "--format", "json")
+    found = [item for item in json.loads(out) if item["severity"] == "error"]
     assert code == 2
-    assert [(item["file"], item["line"]) for item in found] == [(file, 2), (file, 2)]
+    assert [(item["file"], item["line"]) for item in found] == [(file, 2), (other, 3)]
 
 
 # Arguments -------------------------------------------------------------------------------------------
