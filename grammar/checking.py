@@ -1,6 +1,6 @@
 """Whether a shape can be a constraint, told without a tokenizer and without loading an engine where none is needed."""
 
-from promptlang.grammar.errors import ConstraintError
+from promptlang.grammar.errors import explained
 from promptlang.grammar.lark import to_grammar
 from promptlang.grammar.limits import PARSER_LIMITS
 from promptlang.grammar.shapes import ContextFree, Dict, List, Record, Schema, Shape, Union
@@ -36,4 +36,4 @@ def _check_grammar(grammar: str) -> None:
 
     message = LLMatcher.validate_grammar(grammar, limits=LLParserLimits(**PARSER_LIMITS, verbose_errors=False))
     if message:
-        raise ConstraintError(message.strip().partition("\n")[0])
+        raise explained(message)

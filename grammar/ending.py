@@ -96,6 +96,6 @@ def _steps(state: State) -> tuple[list[Tokens], list[Tokens]]:
     vocabulary, mask = state.vocabulary, state.mask()
     singles = vocabulary.single_bytes
     legal = singles[(mask[singles >> 5] >> (singles & 31) & 1).astype(bool)].tolist()
-    closing = [(token,) for token in legal if vocabulary.token_bytes[token] in CLOSING]
-    others = [(token,) for token in legal or vocabulary.tokens_of(mask)[:BROADEST]]
+    closing: list[Tokens] = [(token,) for token in legal if vocabulary.token_bytes[token] in CLOSING]
+    others: list[Tokens] = [(token,) for token in legal or vocabulary.tokens_of(mask)[:BROADEST]]
     return closing, [step for step in others if step not in closing]

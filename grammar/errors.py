@@ -1,5 +1,18 @@
 """What goes wrong with constraints; apart from `constraint`, so that a program is checked without loading numpy."""
 
+import re
+
 
 class ConstraintError(Exception):
     """A specification that can't be compiled: `str()` says what and why, in one sentence for the program's author."""
+
+
+def explained(message: str) -> ConstraintError:
+    """An error of llguidance's, without its places in text that the author hasn't written, and in our words."""
+    first = message.strip().partition("\n")[0]
+    first = re.sub(r"^at \d+\(\d+\): |^\d+\(\d+\): ", "", first)
+    first = first.replace("failed to compile JSON schema: ", "the JSON Schema can't be compiled: ")
+    unknown = re.search(r"Unimplemented keys: \[(.*)\]", first)
+    if unknown:
+        return ConstraintError(f"the keyword {unknown[1]} of a JSON Schema can't be enforced")
+    return ConstraintError(first)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from llguidance import LLMatcher, LLParserLimits
 
-from promptlang.grammar.constraint import ConstraintError, Mask
+from promptlang.grammar.constraint import Mask
+from promptlang.grammar.errors import explained
 from promptlang.grammar.limits import PARSER_LIMITS
 from promptlang.grammar.vocabulary import Vocabulary
 
@@ -36,12 +37,8 @@ def compile_grammar(grammar: str, vocabulary: Vocabulary) -> LlguidanceConstrain
     """
     matcher = LLMatcher(vocabulary.llguidance, grammar, limits=LIMITS, log_level=0)
     if matcher.is_error():
-        raise ConstraintError(_first_line(matcher.get_error()))
+        raise explained(matcher.get_error())
     return LlguidanceConstraint(matcher, vocabulary)
-
-
-def _first_line(message: str) -> str:
-    return message.strip().partition("\n")[0]
 
 
 class LlguidanceState:
@@ -59,7 +56,7 @@ class LlguidanceState:
     def mask(self) -> Mask:
         mask = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.int32)[: self._vocabulary.mask_words].copy()
         if self._matcher.is_error():
-            raise ConstraintError(_first_line(self._matcher.get_error()))
+            raise explained(self._matcher.get_error())
         for token in self._vocabulary.eos_ids:
             mask[token >> 5] &= ~np.int32(1 << (token & 31))
         return mask
