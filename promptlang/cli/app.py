@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.cli.sizes import byte_count
@@ -59,14 +59,16 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_run(commands)
     _add_check(commands)
+    _add_explain(commands)
+    _add_graph(commands)
     _add_models(commands)
     return parser
 
 
-_Commands = "argparse._SubParsersAction[argparse.ArgumentParser]"
+_Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
 
 
-def _add_run(commands: _Commands) -> None:
+def _add_run(commands: "_Commands") -> None:
     run = commands.add_parser(
         "run",
         help="run a program",
@@ -92,19 +94,62 @@ def _add_run(commands: _Commands) -> None:
     )
     run.add_argument("--no-cache", action="store_true", help="compute every prompt from its start, for comparison")
     run.add_argument("--kv-budget", metavar="SIZE", type=byte_count, help="memory for the KV cache, such as 512MiB")
+    _add_passes(run)
     run.set_defaults(command=_run)
 
 
-def _add_check(commands: _Commands) -> None:
+def _add_check(commands: "_Commands") -> None:
     check = commands.add_parser(
         "check", help="check programs without a model", description="Report what is wrong.", allow_abbrev=False
     )
     check.add_argument("files", metavar="FILE", nargs="+", help="a .pl file")
     check.add_argument("--format", choices=["text", "json"], default="text", help="how to report (default: text)")
+    check.add_argument("--cost", action="store_true", help="say what the programs will cost")
+    check.add_argument("--rows", metavar="N", type=_row_count, default=1, help="with --cost: for N runs (default: 1)")
+    check.add_argument(
+        "--arg", metavar="NAME=VALUE", action="append", default=[], help="with --cost: an argument; may be repeated"
+    )
     check.set_defaults(command=_check)
 
 
-def _add_models(commands: _Commands) -> None:
+def _row_count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"{text} rows are none; give 1 or more")
+    return count
+
+
+def _add_graph(commands: "_Commands") -> None:
+    graph = commands.add_parser(
+        "graph",
+        help="draw what a program does",
+        description="Draw what runs after what, what forks, what is shared, and what never runs.",
+        allow_abbrev=False,
+    )
+    graph.add_argument("file", metavar="FILE", help="the program's .pl file")
+    graph.add_argument(
+        "-o", dest="out", metavar="FILE", help="a .svg, .dot or .json file to write (default: print lines)"
+    )
+    graph.add_argument("--program", metavar="NAME", help="only this program of the file")
+    _add_passes(graph)
+    graph.set_defaults(command=_graph)
+
+
+def _add_passes(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--passes", metavar="all|none|NAME,...", default="all", help="which optimisations to make (default: all)"
+    )
+
+
+def _add_explain(commands: "_Commands") -> None:
+    explain = commands.add_parser(
+        "explain", help="print the page of a diagnostic's code", description="Print a code's page.", allow_abbrev=False
+    )
+    explain.add_argument("code", metavar="CODE", help="such as PL203")
+    explain.set_defaults(command=_explain)
+
+
+def _add_models(commands: "_Commands") -> None:
     models = commands.add_parser(
         "models", help="list the models at hand", description="List the models at hand.", allow_abbrev=False
     )
@@ -118,9 +163,27 @@ def _run(options: argparse.Namespace) -> ExitCode:
 
 
 def _check(options: argparse.Namespace) -> ExitCode:
-    from promptlang.cli.check import check
+    from promptlang.cli.check import check, check_cost
 
+    if options.cost:
+        return check_cost(options.files, options.format, options.rows, options.arg)
     return check(options.files, options.format)
+
+
+def _graph(options: argparse.Namespace) -> ExitCode:
+    from promptlang.cli.graph import graph
+
+    return graph(options.file, options.out, options.program, options.passes)
+
+
+def _explain(options: argparse.Namespace) -> ExitCode:
+    from promptlang.diagnostics import codes, explain
+
+    try:
+        print(explain(options.code), end="")
+    except KeyError:
+        raise CommandError(f"there is no code {options.code}; they run from {codes()[0]} to {codes()[-1]}") from None
+    return ExitCode.DONE
 
 
 def _models(_: argparse.Namespace) -> ExitCode:

@@ -1,7 +1,7 @@
 """`promptlang check`, and the check that comes before every run."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from promptlang.checker import Checked
@@ -18,14 +18,43 @@ def check(files: Sequence[str], style: str) -> ExitCode:
         files: their paths.
         style: `text` or `json`.
     """
-    found = {file: checked(file).diagnostics for file in files}
-    everything = [diagnostic for diagnostics in found.values() for diagnostic in diagnostics]
+    found = {file: checked(file) for file in files}
+    everything = [diagnostic for program in found.values() for diagnostic in program.diagnostics]
     if style == "json":
         print(to_json(everything))
     else:
-        for file, diagnostics in found.items():
-            _report(file, diagnostics)
-    return ExitCode.WRONG if any(diagnostic.is_error for diagnostic in everything) else ExitCode.DONE
+        for file, program in found.items():
+            _report(file, program.diagnostics)
+    return _code(found)
+
+
+def check_cost(files: Sequence[str], style: str, rows: int, pairs: Sequence[str]) -> ExitCode:
+    """Report what programs will cost, on stdout; where one is wrong, report that instead.
+
+    Args:
+        files: their paths.
+        style: `text` or `json`.
+        rows: how often each program runs.
+        pairs: the `NAME=VALUE` of each `--arg`.
+    """
+    found = {file: checked(file) for file in files}
+    if _code(found) != ExitCode.DONE:
+        return check(files, style)
+    from promptlang.cli.cost import as_json, estimates, print_table
+
+    costs = {file: estimates(program, rows, pairs) for file, program in found.items()}
+    if style == "json":
+        print(as_json(costs))
+        return ExitCode.DONE
+    for file, inside in costs.items():
+        show(found[file].diagnostics)
+        for name, estimate in inside.items():
+            print_table(file, name, estimate)
+    return ExitCode.DONE
+
+
+def _code(found: Mapping[str, Checked]) -> ExitCode:
+    return ExitCode.DONE if all(program.ok for program in found.values()) else ExitCode.WRONG
 
 
 def checked(file: str) -> Checked:

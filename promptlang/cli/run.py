@@ -13,6 +13,7 @@ from promptlang.checker import Checked
 from promptlang.cli.arguments import common_arguments, signature
 from promptlang.cli.check import checked, show
 from promptlang.cli.errors import CommandError, ExitCode
+from promptlang.cli.passes import optimised
 from promptlang.cli.rows import read_rows, rows_in
 from promptlang.conversion import ArgumentsError, bind_arguments
 from promptlang.graph import Graph
@@ -36,6 +37,7 @@ class RunOptions:
     stream: bool | None
     no_cache: bool
     kv_budget: int | None
+    passes: str
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ def run(options: RunOptions) -> ExitCode:
     if not program.ok:
         show(program.diagnostics)
         return ExitCode.WRONG
-    job = Job(options, lower(program), _chosen(program, options), started, Console(stderr=True, highlight=False))
+    graphs = optimised(lower(program), options.passes).graphs
+    job = Job(options, graphs, _chosen(program, options), started, Console(stderr=True, highlight=False))
     common = common_arguments(job.graph, options.arg, options.args)
     return _run_once(job, common) if options.data is None else _run_rows(job, options.data, common)
 

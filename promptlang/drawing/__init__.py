@@ -1,0 +1,1 @@
+"""Drawings of execution graphs: SVG and DOT, JSON, and lines of text."""

@@ -1,0 +1,373 @@
+"""A program's graph in DOT, for graphviz to draw.
+
+Read from the top down: what runs after what. A turn is a box, an answer of the model a row in it.
+"""
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from shutil import which
+from textwrap import wrap
+
+from promptlang.ast import Literal
+from promptlang.drawing.picture import Group, Picture, Step, all_steps
+from promptlang.drawing.tree import short
+from promptlang.graph import ForkNode
+from promptlang.passes import Finding
+
+SHARED = "#cfe3f7"
+PLAIN = "#f4f4f2"
+ANSWER = "#ffd9a0"
+PRUNES = "#f6c4c0"
+FORK = "#1f5f9e"
+RESULT = "#cde8cf"
+INK = "#222222"
+FAINT = "#8a8a8a"
+DATA = "#b07a2a"
+FONT = "Helvetica"
+
+COLUMNS = 46
+LINES = 5
+MOST_EDGES = 4
+"""Branches drawn as arrows of their own."""
+
+ANSWERS = ("gen", "select", "score")
+ROWS = ("text", "let", "log", "pin", *ANSWERS)
+"""What stands as a row in the box of its turn."""
+
+
+class GraphvizMissingError(Exception):
+    """`dot` is not installed; `str()` says how to get it."""
+
+
+def svg(pictures: Sequence[Picture]) -> str:
+    """The programs as an SVG image.
+
+    Raises:
+        GraphvizMissingError: graphviz's `dot` is not there to draw it.
+    """
+    if which("dot") is None:
+        raise GraphvizMissingError(
+            "an SVG is drawn by graphviz, which is not installed; install it (apt-get install graphviz, "
+            "brew install graphviz, or graphviz.org/download), or write a .dot file instead"
+        )
+    drawn = subprocess.run(["dot", "-Tsvg"], input=dot(pictures), capture_output=True, text=True, check=True)
+    return drawn.stdout
+
+
+def dot(pictures: Sequence[Picture]) -> str:
+    """The programs in DOT."""
+    lines = [
+        "digraph promptlang {",
+        f'  graph [rankdir=TB, fontname="{FONT}", fontsize=11, nodesep=0.4, ranksep=0.32, pad=0.3, labeljust=l];',
+        f'  node [shape=plain, fontname="{FONT}", fontsize=11, fontcolor="{INK}"];',
+        f'  edge [fontname="{FONT}", fontsize=9, color="{INK}", arrowsize=0.7];',
+    ]
+    for index, picture in enumerate(pictures):
+        lines += _Program(picture, f"p{index}").lines()
+    return "\n".join([*lines, *_legend(pictures), "}"]) + "\n"
+
+
+@dataclass(frozen=True)
+class _Tail:
+    """Where the next step is reached from."""
+
+    node: str
+    attributes: str = ""
+
+
+@dataclass
+class _Program:
+    """One program being written.
+
+    Attributes:
+        places: where each node of the graph is drawn.
+        results: where what a fork makes is drawn.
+        edges: kept apart, for an edge written in a frame would draw both its ends into it.
+    """
+
+    picture: Picture
+    prefix: str
+    out: list[str] = field(default_factory=list)
+    edges: list[str] = field(default_factory=list)
+    places: dict[int, str] = field(default_factory=dict)
+    results: dict[int, str] = field(default_factory=dict)
+    count: int = 0
+
+    def lines(self) -> list[str]:
+        start = self._start()
+        self._steps(self.picture.steps, [_Tail(start)])
+        self._flows(start)
+        self._pruned(start)
+        return [f"  subgraph cluster_{self.prefix} {{ style=invis;", *self.out, "}", *self.edges]
+
+    # Pieces ------------------------------------------------------------------------------------------
+
+    def _name(self) -> str:
+        self.count += 1
+        return f"{self.prefix}_{self.count}"
+
+    def _write(self, rows: Sequence[str], fill: str, attributes: str = "", style: str = "rounded") -> str:
+        """A box; returns its name."""
+        name = self._name()
+        table = f'<table border="1" cellborder="0" cellspacing="0" cellpadding="4" color="{FAINT}" bgcolor="{fill}"'
+        self.out.append(f'{name} [label=<{table} style="{style}">{"".join(rows)}</table>>{attributes}];')
+        return name
+
+    def _edge(self, source: str, target: str, attributes: str = "") -> None:
+        self.edges.append(f"{source} -> {target} [{attributes}];")
+
+    def _join(self, tails: Sequence[_Tail], target: str) -> None:
+        for tail in tails:
+            self._edge(tail.node, target, tail.attributes)
+
+    def _start(self) -> str:
+        graph = self.picture.graph
+        parameters = ", ".join(parameter.name for parameter in graph.parameters)
+        rows = [_row(f"<b>{escape(graph.name)}</b>({escape(parameters)})")]
+        if self.picture.first_tokens:
+            rows.append(_row(_small(f"every run begins with the same {self.picture.first_tokens} tokens of text")))
+        return self._write(rows, "white")
+
+    # Steps -------------------------------------------------------------------------------------------
+
+    def _steps(self, steps: Sequence[Step], tails: list[_Tail]) -> list[_Tail]:
+        """Draw steps one under the other; returns from where it goes on."""
+        for step in steps:
+            tails = self._step(step, tails)
+        return tails
+
+    def _step(self, step: Step, tails: list[_Tail]) -> list[_Tail]:
+        match step.kind:
+            case "fork":
+                return self._fork(step, tails)
+            case "if":
+                return self._if(step, tails)
+            case "for" | "while":
+                return self._loop(step, tails)
+            case "turn" if not all(inner.kind in ROWS for inner in step.groups[0].steps):
+                return self._enclosed(step, tails, f"{step.label}:")
+            case "use":
+                return self._enclosed(step, tails, step.label)
+        return self._box(step, tails)
+
+    def _box(self, step: Step, tails: list[_Tail]) -> list[_Tail]:
+        inner = step.groups[0].steps if step.kind == "turn" else (step,)
+        rows = [_head(step, inner)] if step.kind == "turn" or step.tokens else []
+        rows += [row for one in inner for row in _content(one)]
+        name = self._write(rows, _fill(step))
+        for one in (step, *inner):
+            self.places[one.node.id] = name if one is step and step.kind == "turn" else f"{name}:n{one.node.id}"
+        self._join(tails, name)
+        return [] if step.kind in ("return", "jump") else [_Tail(name)]
+
+    def _enclosed(self, step: Step, tails: list[_Tail], label: str, entry: str | None = None) -> list[_Tail]:
+        """Steps in a frame with a label."""
+        self._open(label)
+        start = entry or self._point()
+        self.places.setdefault(step.node.id, start)
+        self._join(tails, start)
+        tails = self._steps(step.groups[0].steps, [_Tail(start)])
+        self.out.append("}")
+        return tails
+
+    def _open(self, label: str, color: str = FAINT, style: str = "rounded,dashed") -> None:
+        name = self._name()
+        text = f'<font color="{color}">{escape(short(label))}</font>'
+        self.out.append(f'subgraph cluster_{name} {{ label=<{text}>; style="{style}"; color="{color}"; margin=12;')
+
+    def _point(self) -> str:
+        name = self._name()
+        self.out.append(f'{name} [shape=point, width=0.06, color="{FAINT}", label=""];')
+        return name
+
+    def _loop(self, step: Step, tails: list[_Tail]) -> list[_Tail]:
+        start = f"{self.prefix}_{self.count + 2}"
+        ends = self._enclosed(step, tails, f"↻ {step.label}")
+        for tail in ends:
+            self._edge(tail.node, start, f'style=dashed, color="{FAINT}", constraint=false')
+        return ends
+
+    def _if(self, step: Step, tails: list[_Tail]) -> list[_Tail]:
+        start = self._point()
+        self.places[step.node.id] = start
+        self._join(tails, start)
+        ends: list[_Tail] = []
+        for group in step.groups:
+            self._open(group.name)
+            ends += self._steps(group.steps, [_Tail(start)])
+            self.out.append("}")
+        if step.groups[-1].name != "else":
+            ends.append(_Tail(start, f'label="else", fontcolor="{FAINT}"'))
+        return ends
+
+    def _fork(self, step: Step, tails: list[_Tail]) -> list[_Tail]:
+        node = step.node
+        assert isinstance(node, ForkNode)
+        rows = [_row(f'<font color="white"><b>{escape(step.label)}</b></font>', port=node.id)]
+        rows += [_row(f'<font color="white" point-size="9">{escape(text)}</font>') for text in self._fork_notes(step)]
+        name = self._write(rows, FORK)
+        self.places[node.id] = f"{name}:n{node.id}"
+        self._join(tails, name)
+        head = [group for group in step.groups if group.name == "head"]
+        branches = [group for group in step.groups if group.name != "head"]
+        starts = [_Tail(name)]
+        for group in head:
+            self._open("every branch begins with this: it is written once", FORK)
+            starts = self._steps(group.steps, starts)
+            self.out.append("}")
+        ends = [end for group in branches for end in self._branch(node, group, starts)]
+        join = self._write(
+            [_row(f"<b>{escape(node.name)}</b>"), _row(_small("the prompt is again as before the fork"))], "white", ""
+        )
+        self.results[node.id] = join
+        for end in ends:
+            self._edge(end.node, join, f'color="{FORK}", {end.attributes}')
+        return [_Tail(join)]
+
+    def _branch(self, node: ForkNode, group: Group, starts: Sequence[_Tail]) -> list[_Tail]:
+        count = _branches(node)
+        arrows = 1 if node.kind == "arms" or node.is_merged else min(count or 3, MOST_EDGES)
+        if node.kind == "arms":
+            self._open(f"branch {group.name}", FORK)
+        elif node.is_merged:
+            self._open("one branch, copied", FORK, "rounded,bold")
+        else:
+            self._open(f"each of the {count} branches" if count else "each branch", FORK, "rounded,bold")
+        styled = [_Tail(tail.node, f'color="{FORK}"') for tail in starts for _ in range(arrows)]
+        if not group.steps:
+            point = self._point()
+            self._join(styled, point)
+            styled = [_Tail(point)]
+        ends = self._steps(group.steps, list(styled))
+        self.out.append("}")
+        return ends
+
+    def _fork_notes(self, step: Step) -> list[str]:
+        node = step.node
+        assert isinstance(node, ForkNode)
+        notes = []
+        shared = _shared_tokens(self.picture.steps, node.id)
+        if shared:
+            notes.append(f"branches share what is blue: {shared} tokens of text, data and answers")
+        if node.is_merged:
+            notes.append("all are equal: one runs, the others are copies")
+        return notes
+
+    # Data and what is gone ---------------------------------------------------------------------------
+
+    def _flows(self, start: str) -> None:
+        for flow in self.picture.flows:
+            source = start if flow.source is None else self.results.get(flow.source) or self.places.get(flow.source)
+            target = self.places.get(flow.target)
+            if source is None or target is None or source.split(":")[0] == target.split(":")[0]:
+                continue
+            tip = f'tooltip="{flow.name}"'
+            self._edge(
+                f"{source}:e", f"{target}:e", f'style=dotted, color="{DATA}", arrowsize=0.5, constraint=false, {tip}'
+            )
+
+    def _pruned(self, start: str) -> None:
+        for finding in self.picture.pruned:
+            name = self._write(_gone(finding), "white", f', fontcolor="{FAINT}"', "rounded,dashed")
+            self.places[finding.node.id] = name
+            anchors = [self.places[place] for place in (finding.after, finding.around) if place in self.places]
+            anchor = (anchors or [start])[0].split(":")[0]
+            self._edge(anchor, name, f'style=dashed, color="{FAINT}", arrowhead=none')
+
+
+def _row(content: str, fill: str | None = None, port: int | None = None) -> str:
+    colour = f' bgcolor="{fill}"' if fill else ""
+    place = f' port="n{port}"' if port is not None else ""
+    return f'<tr><td align="left" balign="left"{colour}{place}>{content}</td></tr>'
+
+
+def _small(text: str) -> str:
+    return f'<font point-size="9" color="{FAINT}">{escape(text)}</font>' if text else ""
+
+
+def _lines(text: str) -> str:
+    """A text wrapped, and cut where it is long."""
+    lines = [part for line in text.strip("\n").split("\n") for part in wrap(line, COLUMNS) or [""]]
+    if len(lines) > LINES:
+        lines = [*lines[: LINES - 1], f"… {len(lines) - LINES + 1} more lines"]
+    return "<br/>".join(escape(line) or " " for line in lines)
+
+
+def _fill(step: Step) -> str:
+    if step.kind == "keep":
+        return PRUNES
+    if step.kind == "return":
+        return RESULT
+    if step.kind not in ("turn", "text", *ANSWERS):
+        return "white"
+    return SHARED if step.is_shared else PLAIN
+
+
+def _head(step: Step, inner: Sequence[Step]) -> str:
+    """The line above a box's rows: who speaks, and how long the text is."""
+    tokens = sum(one.tokens or 0 for one in inner)
+    said = f"{tokens} tokens" if tokens else ""
+    role = f'<font point-size="9"><b>{escape(step.label)}</b>  </font>' if step.kind == "turn" else ""
+    return _row(role + _small(said))
+
+
+def _content(step: Step) -> list[str]:
+    notes = {
+        "keep": "prunes the other branches",
+        "adopt": "the conversation goes on from this branch",
+        "call": "on a prompt of its own, beside what follows",
+        "pin": "stays in the cache",
+    }
+    said = _lines(step.label)
+    if step.kind in (*ANSWERS, "keep", "adopt", "return"):
+        said = f"<b>{said}</b>"
+    rows = [_row(said, ANSWER if step.kind in ANSWERS else None, step.node.id)]
+    return rows + ([_row(_small(notes[step.kind]))] if step.kind in notes else [])
+
+
+def _gone(finding: Finding) -> list[str]:
+    label = short(finding.node.span.text.split("\n", 1)[0])
+    why = _small(f"{finding.what} ({finding.name})")
+    return [_row(f'<font color="{FAINT}"><s>{escape(label)}</s></font>'), _row(why)]
+
+
+def _branches(node: ForkNode) -> int | None:
+    """How many branches, where the program says so itself."""
+    over = node.over
+    return over.value if isinstance(over, Literal) and isinstance(over.value, int) else None
+
+
+def _shared_tokens(steps: Sequence[Step], fork: int) -> int:
+    """Tokens of fixed text that stand before a fork's branches, its head included."""
+    total = 0
+    for step in all_steps(steps):
+        if step.is_shared:
+            total += step.tokens or 0
+        if step.node.id == fork:
+            heads = (group.steps for group in step.groups if group.name == "head")
+            return total + sum(one.tokens or 0 for head in heads for one in all_steps(head))
+    return total
+
+
+def _legend(pictures: Sequence[Picture]) -> list[str]:
+    """What the colours mean; only those that are there."""
+    kinds = {step.kind for picture in pictures for step in all_steps(picture.steps)}
+    shared = any(step.is_shared for picture in pictures for step in all_steps(picture.steps))
+    meanings = [
+        (SHARED, "shared: computed once for all branches behind it", shared),
+        (ANSWER, "written by the model", bool(kinds & set(ANSWERS))),
+        (PRUNES, "prunes branches", "keep" in kinds),
+        (PLAIN, "text of this branch alone", True),
+        ("white", "crossed out: taken out by a pass, never runs", any(picture.pruned for picture in pictures)),
+    ]
+    rows = "".join(
+        f'<tr><td bgcolor="{colour}" border="1" color="{FAINT}" width="16"></td>'
+        f'<td align="left"><font point-size="9">{meaning}</font></td></tr>'
+        for colour, meaning, is_there in meanings
+        if is_there
+    )
+    dotted = f'<tr><td><font color="{DATA}">┈▸</font></td><td align="left"><font point-size="9">data</font></td></tr>'
+    table = f'<table border="0" cellborder="0" cellspacing="4">{rows}{dotted}</table>'
+    return [f"  legend [label=<{table}>];"]
