@@ -4,10 +4,12 @@ JSON is compact: no white space, fields in their order, no escapes but those tha
 """
 
 import json
+import re
 from typing import TypeAlias
 
 from promptlang.grammar.automaton import can_begin_with
 from promptlang.grammar.errors import ConstraintError
+from promptlang.grammar.limits import MOST_SPECIFICATION
 from promptlang.grammar.regex import Characters, Regex, literal, to_text
 from promptlang.grammar.scalars import TEXT, bare, json_string, quoted
 from promptlang.grammar.schema import prepare
@@ -27,6 +29,9 @@ from promptlang.grammar.shapes import (
     Union,
 )
 
+QUOTED = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/(?:\\.|[^/\\\n])+/')
+"""Strings, comments and expressions in a grammar."""
+
 BRACKETS = Characters.of([(ord("{"),) * 2, (ord("["),) * 2])
 
 DEEPEST = 60
@@ -42,6 +47,7 @@ def to_grammar(shape: Shape, prefix: str) -> str:
         ConstraintError: a part can't be compiled.
     """
     if isinstance(shape, ContextFree):
+        _check_text(shape.text)
         return _behind(prefix, shape.text)
     rules = _Rules()
     value = rules.top(shape)
@@ -50,6 +56,13 @@ def to_grammar(shape: Shape, prefix: str) -> str:
 
 def _behind(prefix: str, grammar: str) -> str:
     return _grammars(f"start: {_prefix(prefix)}@value", value=grammar) if prefix else _grammars(grammar)
+
+
+def _check_text(grammar: str) -> None:
+    if len(grammar) > MOST_SPECIFICATION:
+        raise ConstraintError(f"the grammar is longer than {MOST_SPECIFICATION} characters")
+    if "<" in QUOTED.sub("", grammar):
+        raise ConstraintError("a control token (<...>) in a grammar is not supported: answers are text")
 
 
 def _grammars(start: str, **others: str) -> str:

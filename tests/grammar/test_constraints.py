@@ -158,6 +158,24 @@ def test_json_nests_without_a_fixed_depth(text: str, byte_level: Vocabulary) -> 
     assert state.is_done()
 
 
+@pytest.mark.parametrize(
+    ("grammar", "good", "bad"),
+    [
+        ('start: "(" start ")" | "x"', "((x))", "((x)"),
+        ('start: term (/[+*-]/ term)*\nterm: /[0-9]+/ | "(" start ")"', "(1+2)*3", "1+"),
+        ('start: "select " NAME (", " NAME)* " from " NAME\nNAME: /[a-z_]+/', "select a, b from t", "select a b"),
+        ('start: "<" /[<>]/ // <comment>', "<>", "<"),
+    ],
+)
+def test_a_context_free_grammar_is_followed(grammar: str, good: str, bad: str, vocabulary: Vocabulary) -> None:
+    for prefix in ("", "> "):
+        constraint = compile_constraint(ContextFree(grammar), vocabulary, prefix=prefix)
+        whole, part = constraint.start(), constraint.start()
+        assert spell(whole, vocabulary.encode(prefix + good), vocabulary)
+        assert whole.can_end()
+        assert not (spell(part, vocabulary.encode(prefix + bad), vocabulary) and part.can_end())
+
+
 # States ----------------------------------------------------------------------------------------------------
 
 
@@ -323,6 +341,9 @@ def test_long_repetitions_compile_in_time(shape: Shape, embedded_vocabulary: Voc
         (Int(5, 1), "5..1"),
         (List(Int(), 3, 2), "3..2"),
         (List(ContextFree('start: "a"')), "grammar"),
+        (ContextFree('start: "<" <|im_end|> /[<]/'), "control token"),
+        (ContextFree("start: (a"), ")"),
+        (ContextFree('first: "a"'), "start"),
         (Union((Str(), List(Int()))), "ambiguous"),
         (Union((Pattern("[^a]+"), AnyJson())), "ambiguous"),
     ],

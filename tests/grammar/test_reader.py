@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from shape_values import SCALARS, STRUCTURES, TREE, values
 
@@ -152,6 +152,7 @@ def test_data_that_does_not_fit(shape: Shape, value: Any) -> None:
 
 
 @pytest.mark.parametrize("shape", SCALARS + STRUCTURES, ids=repr)
+@settings(deadline=None, max_examples=15)
 @given(data=st.data())
 def test_every_value_of_a_shape_fits_it(shape: Shape, data: st.DataObject) -> None:
     validate(shape, data.draw(values(shape)))
