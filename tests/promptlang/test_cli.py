@@ -214,6 +214,12 @@ def test_check_of_a_correct_file_succeeds(program: Program, command: Command) ->
     assert (code, err) == (0, "")
 
 
+def test_explain_prints_the_page_of_a_code(command: Command) -> None:
+    code, out, _ = command("explain", "pl203")
+    assert (code, out.startswith("# PL203")) == (0, True)
+    assert command("explain", "PL999")[0] == 2
+
+
 def test_check_reports_every_file_and_fails(program: Program, command: Command) -> None:
     file = program("program main():\n    return missing\n")
     other = str(Path(file).with_name("other.pl"))
@@ -418,18 +424,10 @@ def test_an_interrupt_of_one_run_is_exit_code_130(program: Program) -> None:
     assert b"Traceback" not in err
 
 
-@pytest.mark.slow
-def test_check_is_quick_and_loads_no_model_library(program: Program) -> None:
+def test_check_loads_no_model_library(program: Program) -> None:
     code = (
         "import sys\nfrom promptlang.cli.app import execute\n"
         f"assert execute(['check', {program(ASK)!r}]) == 0\n"
-        "assert not {'torch', 'transformers'} & set(sys.modules)\n"
+        "assert not {'torch', 'transformers', 'numpy'} & set(sys.modules)\n"
     )
-    command = [sys.executable, "-c", code]
-    subprocess.run(command, check=True)
-    took = []
-    for _ in range(5):
-        before = time.perf_counter()
-        subprocess.run(command, check=True)
-        took.append(time.perf_counter() - before)
-    assert min(took) < 0.3
+    subprocess.run([sys.executable, "-c", code], check=True)
