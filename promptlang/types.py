@@ -1,9 +1,9 @@
 """Shapes as static types: how they are written, which values they hold, and which of them fit in which."""
 
-import re
 from collections.abc import Iterable
 from functools import cache
 
+from promptlang.grammar.regex_parser import parse
 from promptlang.grammar.shapes import (
     AnyJson,
     Bool,
@@ -211,8 +211,8 @@ def _scalar_in(shape: Shape, target: Shape) -> bool:
             return True
         case ((Int(low=low, high=high) | Float(low=low, high=high)), (Int() | Float())):
             return not (isinstance(shape, Float) and isinstance(target, Int)) and _ranges_overlap(shape, target)
-        case Int(), Constant(value=int() as value):
-            return not isinstance(value, bool)
+        case Int(low=low, high=high), Constant(value=int() as value):
+            return not isinstance(value, bool) and (low is None or low <= value) and (high is None or value <= high)
         case Float(), Constant(value=float()):
             return True
         case Bool(), Constant(value=bool()):
@@ -228,7 +228,7 @@ def _ranges_overlap(shape: Int | Float, target: Int | Float) -> bool:
 
 @cache
 def _matches(regex: str, text: str) -> bool:
-    try:
-        return re.fullmatch(regex, text) is not None
-    except re.error:
-        return True
+    # The engine behind it is slow to import, and few programs hold a fixed text against a pattern.
+    from promptlang.grammar.acceptor import matches
+
+    return matches(parse(regex), text)

@@ -21,10 +21,7 @@ _WHOLE = "a whole number"
 _GEN_OPTIONS: Mapping[str, tuple[Shape, str]] = {
     "max_tokens": (shapes.Int(1), f"{_WHOLE}, at least 1"),
     "min_tokens": (shapes.Int(0), f"{_WHOLE}, at least 0"),
-    "stop": (
-        shapes.Union((shapes.Pattern(r"[\s\S]+"), shapes.List(shapes.Pattern(r"[\s\S]+")))),
-        "a text that isn't empty, or a list of them",
-    ),
+    "stop": (shapes.Union((shapes.Str(), shapes.List(shapes.Str()))), "a text that isn't empty, or a list of them"),
     "temperature": (shapes.Float(0), "a number, at least 0"),
     "top_p": (shapes.Float(0, 1), "a number from 0 to 1"),
     "top_k": (shapes.Int(0), f"{_WHOLE}, at least 0"),
@@ -95,7 +92,7 @@ class AnswerChecker:
                 self._report(faults.does_not_run(option.span, "logprobs="))
             elif option.name not in known:
                 self._report(faults.unknown_option(option.span, what, option.name, known))
-            elif not self._may_be(found, known[option.name][0]):
+            elif not self._may_be(found, known[option.name][0]) or (option.name == "stop" and _has_empty(found)):
                 self._report(faults.bad_option(option.value.span, option.name, known[option.name][1], name_of(found)))
             seen.add(option.name)
 
@@ -159,3 +156,10 @@ class AnswerChecker:
             if all(isinstance(member, shapes.Constant) and isinstance(member.value, str) for member in members)
             else shapes.Str()
         )
+
+
+def _has_empty(static: Static) -> bool:
+    """Whether a text is empty, or some text of a list."""
+    shape = static.item if isinstance(static, shapes.List) else static
+    options = shape.options if isinstance(shape, shapes.Union) else (shape,)
+    return shapes.Constant("") in options

@@ -316,9 +316,7 @@ class Inference:
     def _equal(self, left: Static, right: Static, span: Span) -> None:
         """Report two values that can never be equal."""
         first, second = shape_of_static(left), shape_of_static(right)
-        if first is None or second is None or assignable(first, second) or assignable(second, first):
-            return
-        if not _overlap(first, second):
+        if first is not None and second is not None and not _overlap(first, second):
             self._report(faults.never_equal(span, describe(first), describe(second)))
 
     def _dict(self, items: Sequence[tuple[ast.Expression, ast.Expression]], scope: Scope) -> Static:
@@ -512,4 +510,14 @@ def _options(shape: Shape) -> tuple[Shape, ...]:
 
 def _overlap(first: Shape, second: Shape) -> bool:
     """Whether two shapes have a value in common, as far as that can be told."""
-    return any(assignable(a, b) or assignable(b, a) for a in _options(first) for b in _options(second))
+    return any(
+        assignable(a, b) or assignable(b, a) or _is_number_twice(a, b)
+        for a in _options(first)
+        for b in _options(second)
+    )
+
+
+def _is_number_twice(first: Shape, second: Shape) -> bool:
+    """Whether an int and a float may be the same number (`3 == 3.0`)."""
+    kinds = {kind_of(first), kind_of(second)}
+    return len(kinds) == 2 and kinds <= NUMBERS

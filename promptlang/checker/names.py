@@ -1,7 +1,6 @@
 """What the names of a file mean: declarations resolved to shapes, values, programs and fragments."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -10,6 +9,8 @@ from promptlang.checker.tables import FragmentInfo, ProgramInfo
 from promptlang.diagnostics import Diagnostic
 from promptlang.expressions import EvaluationError, evaluate
 from promptlang.grammar import shapes
+from promptlang.grammar.errors import ConstraintError
+from promptlang.grammar.regex_parser import parse as parse_pattern
 from promptlang.grammar.shapes import Shape
 from promptlang.loader import Bundle, LoadError, Unit
 from promptlang.source import Span
@@ -297,8 +298,8 @@ class TypeResolver:
 
     def _pattern(self, pattern: str, span: Span) -> Shape:
         try:
-            re.compile(pattern)
-        except (re.error, OverflowError, RecursionError) as error:
+            parse_pattern(pattern)
+        except ConstraintError as error:
             self._report(faults.bad_pattern(span, str(error)))
             return shapes.Str()
         return shapes.Pattern(pattern)
