@@ -72,7 +72,7 @@ def numbers(usage: Usage, seconds: float) -> str:
     return " · ".join(
         [
             f"{asked} prompt tokens asked for",
-            f"{usage.computed_tokens} computed of {usage.optimal_tokens} distinct",
+            f"{usage.computed_tokens} computed ({usage.optimal_tokens} at the least)",
             f"{cached:.0%} from the cache".replace("%", " %"),
             f"{usage.generated_tokens} generated{forced}",
             f"{usage.forwards} passes",
