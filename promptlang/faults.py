@@ -351,7 +351,7 @@ def bad_option(span: Span, name: str, wanted: str, found: str) -> Diagnostic:
 
 
 def bad_pattern(span: Span, why: str) -> Diagnostic:
-    return Diagnostic("PL406", f"this pattern can't be used: {why}", span)
+    return Diagnostic("PL406", why, span)
 
 
 def endless_record(span: Span, name: str) -> Diagnostic:

@@ -161,7 +161,8 @@ def test_a_recursive_record_is_one_shape() -> None:
 
 
 def test_records_that_contain_each_other_resolve() -> None:
-    text = "record A:\n    b: B | none\n\nrecord B:\n    a: A\n\nprogram p(a: A, b: B):\n    log a.b\n    log b.a.b\n    x = A(b=b)\n    log x\n"
+    records = "record A:\n    b: B | none\n\nrecord B:\n    a: A\n\n"
+    text = f"{records}program p(a: A, b: B):\n    log a.b\n    log b.a.b\n    x = A(b=b)\n    log x\n"
     assert checked(text).diagnostics == []
 
 
@@ -238,7 +239,7 @@ def test_several_errors_come_in_the_order_of_the_file() -> None:
 
 
 def long_program(turns: int) -> str:
-    turn = '    user: "Hello ${a}, how are you?"\n    assistant: x = gen(int in 1..5)\n    if x > 3:\n        log "${x} of ${a}"\n'
+    turn = '    user: "Hello ${a}"\n    assistant: x = gen(int in 1..5)\n    if x > 3:\n        log "${x} of ${a}"\n'
     programs = [f"program p{index}(a: str) -> int:\n{turn * 10}    return x\n\n" for index in range(turns // 40)]
     return "".join(programs)
 

@@ -102,7 +102,7 @@ def test_schemas_and_grammars_are_read_from_beside_the_program(tmp_path: Path) -
     (tmp_path / "g.lark").write_text('start: "a"', encoding="utf-8")
     main = write(
         tmp_path,
-        main='program p():\n    a = gen(schema "s.json")\n    b = gen(grammar "g.lark")\n    c = gen(schema "bad.json")\n',
+        main='type S = schema "s.json"\nprogram p():\n    b = gen(grammar "g.lark")\n    c = gen(schema "bad.json")\n',
     )
     [diagnostic] = check(load(main)).diagnostics
     assert (diagnostic.code, diagnostic.span.position.line) == ("PL408", 4)
