@@ -9,6 +9,7 @@ from dataclasses import replace
 from promptlang.graph import (
     AdoptNode,
     CallNode,
+    ForNode,
     GenNode,
     Graph,
     JumpNode,
@@ -17,6 +18,7 @@ from promptlang.graph import (
     Region,
     ScoreNode,
     SelectNode,
+    WhileNode,
     map_regions,
 )
 from promptlang.passes.facts import PURE, inside, is_pure
@@ -61,7 +63,8 @@ def _can_pass(node: Node, other: Node) -> bool:
     """Whether a call or a value may come before a node rather than after it: neither needs what the other makes, and
     the other can't end the block. Calls of one program keep their order, which gives them their names."""
     everything = list(inside([other]))
-    if not all(isinstance(each, PURE) and not isinstance(each, AdoptNode | JumpNode) for each in everything):
+    leaves = AdoptNode if isinstance(other, ForNode | WhileNode) else AdoptNode | JumpNode
+    if not all(isinstance(each, PURE) and not isinstance(each, leaves) for each in everything):
         return False
     made = {name for each in everything for name in each.writes}
     touched = {name for each in everything for name in each.reads} | made
