@@ -7,6 +7,7 @@ from time import perf_counter
 import numpy as np
 import torch
 
+from promptlang.grammar.constraint import ConstraintError
 from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.chat_template import ChatTemplate
@@ -17,7 +18,7 @@ from promptlang.runtime.loading import LoadedModel
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.radix_tree import Node, RadixTree
 from promptlang.runtime.requests import Answer, Generate, Request, RequestError
-from promptlang.runtime.sampler import sample
+from promptlang.runtime.sampler import SamplingRow, sample
 from promptlang.runtime.scheduler import Job, Scheduler
 from promptlang.runtime.scoring import ScoreJob
 from promptlang.runtime.sequence import KvCache
@@ -175,19 +176,35 @@ class Engine:
     def _deliver(self, work: Ordered[tuple[Job, list[Lane]]], logits: torch.Tensor) -> None:
         """Give each job its rows: generating jobs sample together, scoring jobs read theirs."""
         row = 0
-        sampling: list[tuple[GenerateJob, int]] = []
+        picks: list[int] = []
+        choosing: list[tuple[GenerateJob, SamplingRow]] = []
         for job, lanes in work:
             rows = sum({"last": 1, "none": 0, "all": len(lane.tokens)}[lane.wants] for lane in lanes)
             if rows and isinstance(job, GenerateJob):
-                sampling.append((job, row))
+                try:
+                    choosing.append((job, job.sampling_row()))
+                    picks.append(row)
+                except ConstraintError as error:
+                    self._fail(job, error)
             elif rows and isinstance(job, ScoreJob):
                 job.accept(logits[row : row + rows])
             row += rows
-        if sampling:
-            picks = torch.tensor([at for _, at in sampling])
-            tokens, logprobs = sample(logits[picks], [job.sampling_row() for job, _ in sampling])
-            for (job, _), token, logprob in zip(sampling, tokens, logprobs, strict=True):
-                job.accept(token, logprob)
+        if choosing:
+            tokens, logprobs = sample(logits[torch.tensor(picks)], [row for _, row in choosing])
+            for (job, _), token, logprob in zip(choosing, tokens, logprobs, strict=True):
+                self._accept(job, token, logprob)
+
+    def _accept(self, job: GenerateJob, token: int, logprob: float) -> None:
+        """A constraint may prove too complex for its limits while an answer is written: that is this answer's fault
+        alone."""
+        try:
+            job.accept(token, logprob)
+        except ConstraintError as error:
+            self._fail(job, error)
+
+    def _fail(self, job: GenerateJob, error: ConstraintError) -> None:
+        job.release()
+        job.answer.fail(error)
 
     def _account(self, jobs: Ordered[Job], lanes: Ordered[Lane], model_seconds: float, host_seconds: float) -> None:
         prefilling = any(len(lane.tokens) > 1 for lane in lanes)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_engine import prompt_of, tiny_engine, tiny_loaded
 
+from promptlang.grammar.constraint import ConstraintError, Mask
 from promptlang.runtime.engine import Engine
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.random_stream import RandomStream
@@ -185,6 +186,44 @@ def test_a_failing_pass_leaks_nothing(monkeypatch: pytest.MonkeyPatch, cold: dic
             engine.step()
     engine.check()
     assert run(engine, [FOX]) == [cold[FOX]]
+
+
+class Fragile:
+    """A constraint that gives up after a few tokens."""
+
+    engine = "test"
+
+    def __init__(self, masks: int) -> None:
+        self.masks = masks
+
+    def start(self) -> "Fragile":
+        return self
+
+    def can_end(self) -> bool:
+        return False
+
+    def is_done(self) -> bool:
+        return False
+
+    def forced(self) -> list[int]:
+        return []
+
+    def advance(self, token: int) -> None:
+        pass
+
+    def mask(self) -> Mask:
+        self.masks -= 1
+        if not self.masks:
+            raise ConstraintError("too complex")
+        return tiny_engine().vocabulary.text_mask
+
+
+def test_a_constraint_that_gives_up_fails_its_own_answer_alone(cold: dict[str, list[int]]) -> None:
+    engine = tiny_engine()
+    fragile, other = ask(engine, FOX * 2, constraint=Fragile(3)), ask(engine, FOX)
+    finish(engine)
+    assert isinstance(fragile.error, ConstraintError)
+    assert tokens_of(other) == cold[FOX]
 
 
 def test_a_stop_string_stays_out_of_answer_prompt_and_cache(cold: dict[str, list[int]]) -> None:
