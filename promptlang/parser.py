@@ -104,10 +104,10 @@ def _lark() -> Lark:
 def _table_file() -> str | None:
     """Where the parser's tables are kept between runs (making them takes longer than checking a file); None
     if nowhere."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "promptlang"
     try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "promptlang"
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
+    except (OSError, RuntimeError):
         return None
     return str(folder / "grammar.tables") if os.access(folder, os.W_OK) else None
 
