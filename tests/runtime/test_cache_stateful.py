@@ -186,8 +186,10 @@ class CacheMachine(RuleBasedStateMachine):
     # Requests ----------------------------------------------------------------------------------------
 
     @rule(namespace=st.sampled_from(NAMESPACES), tokens=token_lists, spare=st.integers(0, 1))
-    def start(self, namespace: tuple[str, ...], tokens: Tokens, spare: int) -> None:
-        limit = len(tokens) - spare
+    def start_request(self, namespace: tuple[str, ...], tokens: Tokens, spare: int) -> None:
+        self.start(namespace, tokens, len(tokens) - spare)
+
+    def start(self, namespace: tuple[str, ...], tokens: Tokens, limit: int) -> Request:
         expected = self.model.cached((namespace, tokens[:limit]))
         assert self.tree.peek(keys(tokens), namespace) == self.model.cached((namespace, tokens))
         match = self.tree.match(keys(tokens), namespace, limit)
@@ -196,12 +198,16 @@ class CacheMachine(RuleBasedStateMachine):
         self.tree.lock(match.node)
         self.model.touch((namespace, tokens), 0, expected)
         self.model.lock((namespace, tokens[:expected]))
-        self.requests.append(Request(namespace, tokens, match.node, expected))
+        request = Request(namespace, tokens, match.node, expected)
+        self.requests.append(request)
+        return request
 
     @precondition(lambda self: self.requests)
     @rule(data=st.data(), count=st.integers(1, 4))
-    def compute(self, data: st.DataObject, count: int) -> None:
-        request = self.pick_request(data)
+    def compute_chunk(self, data: st.DataObject, count: int) -> None:
+        self.compute(self.pick_request(data), count)
+
+    def compute(self, request: Request, count: int) -> None:
         count = min(count, len(request.tokens) - request.computed)
         if count > self.allocator.available:
             self.evict(count - self.allocator.available)
@@ -214,8 +220,10 @@ class CacheMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.requests)
     @rule(data=st.data())
-    def commit(self, data: st.DataObject) -> None:
-        request = self.pick_request(data)
+    def share_computed(self, data: st.DataObject) -> None:
+        self.commit(self.pick_request(data))
+
+    def commit(self, request: Request) -> None:
         base, end = request.base, request.computed
         known = max(base, self.model.cached(request.place(end)))
         inserted = self.tree.insert(request.node, keys(request.tokens[base:end]), request.tail)
@@ -231,9 +239,19 @@ class CacheMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.requests)
     @rule(data=st.data(), stays=st.booleans())
-    def end(self, data: st.DataObject, stays: bool) -> None:
-        """Finished, or cancelled in the middle: what is not committed is given back."""
-        request = self.pick_request(data)
+    def end_anywhere(self, data: st.DataObject, stays: bool) -> None:
+        """Cancelled in the middle, or finished."""
+        self.end(self.pick_request(data), stays)
+
+    @rule(namespace=st.sampled_from(NAMESPACES), tokens=token_lists, stays=st.booleans())
+    def serve(self, namespace: tuple[str, ...], tokens: Tokens, stays: bool) -> None:
+        """A whole request at once, as far as there is room."""
+        request = self.start(namespace, tokens, len(tokens))
+        self.compute(request, len(tokens))
+        self.commit(request)
+        self.end(request, stays)
+
+    def end(self, request: Request, stays: bool) -> None:
         self.requests = [other for other in self.requests if other is not request]
         if stays:
             self.tree.hold(request.node)
@@ -251,12 +269,19 @@ class CacheMachine(RuleBasedStateMachine):
         self.tree.hold(claim.node)
         self.model.claim(Claim(claim.node, claim.place))
 
-    @precondition(lambda self: self.requests)
-    @rule(data=st.data(), at=st.integers(0, 5))
-    def expect(self, data: st.DataObject, at: int) -> None:
-        request = self.pick_request(data)
-        self.tree.expect(request.node, at)
-        self.model.claim(Claim(request.node, request.place(request.base), at))
+    @rule(namespace=st.sampled_from(NAMESPACES), tokens=token_lists)
+    def look_up(self, namespace: tuple[str, ...], tokens: Tokens) -> None:
+        """A match that nobody locks counts as a use all the same."""
+        length = self.tree.match(keys(tokens), namespace).length
+        assert length == self.model.cached((namespace, tokens))
+        self.model.touch((namespace, tokens), 0, length)
+
+    @rule(namespace=st.sampled_from(NAMESPACES), tokens=token_lists, at=st.integers(0, 5))
+    def expect(self, namespace: tuple[str, ...], tokens: Tokens, at: int) -> None:
+        match = self.tree.match(keys(tokens), namespace)
+        self.model.touch((namespace, tokens), 0, match.length)
+        self.tree.expect(match.node, at)
+        self.model.claim(Claim(match.node, (namespace, tokens[: match.length]), at))
 
     @precondition(lambda self: self.model.claims)
     @rule(data=st.data())
@@ -332,6 +357,6 @@ class CacheMachine(RuleBasedStateMachine):
 @pytest.mark.slow
 def test_the_tree_agrees_with_a_model_under_any_order_of_operations() -> None:
     machine_settings = settings(
-        max_examples=200, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=300, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
     )
     run_state_machine_as_test(CacheMachine, settings=machine_settings)
