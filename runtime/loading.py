@@ -11,7 +11,6 @@ import torch
 
 from promptlang.runtime import embedded
 from promptlang.runtime.lean_model import LeanConfig, LeanModel
-from promptlang.runtime.linear import FourBitLinear, Linear, Product
 from promptlang.runtime.model import ATTENTION, Model, ModelError, TransformersModel, register_attention
 from promptlang.runtime.quiet import quiet_transformers
 from promptlang.runtime.self_test import self_test
@@ -22,17 +21,17 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Precision:
-    """How a model computes: the type of its activations, and how its layers multiply."""
+    """How a model computes: the type of its activations, and whether its weights have four bits."""
 
     dtype: torch.dtype
-    product: type[Product] = Linear
+    four_bits: bool = False
 
 
 PRECISIONS = {
     "float32": Precision(torch.float32),
     "bfloat16": Precision(torch.bfloat16),
     "float16": Precision(torch.float16),
-    "int4": Precision(torch.float32, FourBitLinear),
+    "int4": Precision(torch.float32, four_bits=True),
 }
 
 
@@ -187,7 +186,7 @@ def _lean_model(folder: Path, precision: Precision) -> LeanModel | None:
     weights = {}
     for file in sorted(folder.glob("*.safetensors")):
         weights.update(load_file(file))
-    return LeanModel(config, weights, precision.dtype, precision.product)
+    return LeanModel(config, weights, precision.dtype, precision.four_bits)
 
 
 def _load_with_transformers(name: str, folder: Path, precision: Precision, **where: str) -> LoadedModel:
@@ -207,12 +206,12 @@ def _model_of(name: str, network: Any, precision: Precision) -> Model:
     config = {key: value for key, value in network.config.to_dict().items() if key != "quantization_config"}
     lean = LeanConfig.read(config)
     if lean is not None:
-        model: Model = LeanModel(lean, network.state_dict(), precision.dtype, precision.product)
-    elif precision.product is Linear:
+        model: Model = LeanModel(lean, network.state_dict(), precision.dtype, precision.four_bits)
+    elif not precision.four_bits:
         model = TransformersModel(network)
     else:
         raise ModelError(f"{name} is no Llama-like model, so it can't run in four bits; use float32")
-    if precision.product is Linear:
+    if not precision.four_bits:
         self_test(model, network)
     return model
 
