@@ -132,7 +132,7 @@ def adjacent_strings(span: Span) -> Diagnostic:
         "PL001",
         "two strings stand side by side",
         span,
-        fix='join them with `+`, or use one """string""" over several lines',
+        fix='put `+` or a comma between them, or use one """string""" over several lines',
     )
 
 

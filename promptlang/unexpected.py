@@ -158,6 +158,10 @@ def _wanted(expected: frozenset[str]) -> str | None:
         left -= _EXPRESSION
     elif "PLUS" in left:
         left -= _OPERATORS
+    if "INT" in left:
+        left.discard("MINUS")
+    if wanted:
+        left.discard("ASSIGN")
     wanted += sorted({_name(terminal) for terminal in left - {"BROKEN", "$END", "_INDENT", "_DEDENT"}})
     return (
         None

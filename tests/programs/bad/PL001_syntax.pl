@@ -8,5 +8,5 @@ program p(x: int):
 #! 2:12 PL001 this line ends too early; expected an expression
 #! 3:11 PL001 `2` can't stand here; expected the end of the line
 #! 4:10 PL001 `=` can't stand in a condition [write `==` to compare]
-#! 6:13 PL001 two strings stand side by side [join them with `+`, or use one """string""" over several lines]
+#! 6:13 PL001 two strings stand side by side [put `+` or a comma between them, or use one """string""" over several lines]
 #! 7:9 PL001 a string takes no `f` [drop the `f`: every string fills in `${...}`]
