@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 @cache
-def loaded_once(name: str, progress: object = None) -> LoadedModel:
+def loaded_once(name: str, dtype: str = "float32", progress: object = None) -> LoadedModel:
     return load(name)
 
 

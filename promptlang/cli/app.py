@@ -85,6 +85,12 @@ def _add_run(commands: "_Commands") -> None:
     run.add_argument("--out", metavar="FILE", help="write the rows' results here")
     run.add_argument("--resume", action="store_true", help="go on with --out: skip the rows it already holds")
     run.add_argument("--model", default="embedded", help="`embedded` (default), a hub id, a folder or a .gguf file")
+    run.add_argument(
+        "--dtype",
+        choices=["float32", "bfloat16", "int4"],
+        default="float32",
+        help="how weights are kept: exact (float32, default), smaller, or in four bits and fastest for a few sequences",
+    )
     run.add_argument("--seed", type=int, default=0, help="of all random numbers (default: 0)")
     run.add_argument("--json", action="store_true", help="print one JSON object: result, variables, numbers")
     run.add_argument(

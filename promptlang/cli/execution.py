@@ -51,7 +51,7 @@ class Session:
         """
         options = job.options
         try:
-            loaded = load(options.model, progress=tell)
+            loaded = load(options.model, dtype=options.dtype, progress=tell)
             engine = Engine(loaded, EngineOptions(kv_bytes=options.kv_budget, shares=not options.no_cache))
         except (ModelError, RequestError) as error:
             raise CommandError(str(error)) from error
@@ -102,7 +102,7 @@ class Session:
         return {
             "program": self.job.name,
             **ending,
-            "usage": usage.as_dict(),
+            "usage": {**usage.as_dict(), "weights": options.dtype},
             "model": options.model,
             "seed": options.seed,
         }

@@ -32,6 +32,7 @@ class RunOptions:
     out: str | None
     resume: bool
     model: str
+    dtype: str
     seed: int
     json: bool
     stream: bool | None

@@ -96,6 +96,11 @@ def test_json_is_exactly_one_object_with_everything(program: Program, command: C
     assert set(report["usage"]) >= NUMBERS
 
 
+def test_the_usage_says_which_weights_ran(program: Program, command: Command) -> None:
+    _, out, _ = command("run", program(ASK), "--arg", "question=Why?", "--json", "--dtype", "int4")
+    assert json.loads(out)["usage"]["weights"] == "int4"
+
+
 def test_streamed_text_keeps_out_of_stdout(program: Program, command: Command) -> None:
     _, out, err = command("run", program(ASK), "--arg", "question=Why?", "--json", "--stream")
     json.loads(out)
@@ -159,6 +164,7 @@ def test_a_fault_without_json_leaves_stdout_empty(program: Program, command: Com
         (["--arg", "question=a", "--program", "other"], "other"),
         (["--arg", "question=a", "--kv-budget", "12 parsecs"], "12 parsecs"),
         (["--arg", "question=a", "--kv-budget", "1"], "KV budget"),
+        (["--arg", "question=a", "--dtype", "int3"], "int3"),
         (["--arg", "question=a", "--seed", "x"], "seed"),
         (["--arg", "question=a", "--tracee", "x"], "--tracee"),
         (["--arg", "question=a", "--out", "x"], "--data"),
