@@ -29,7 +29,7 @@ Run = Callable[..., list[dict[str, Any]]]
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs an example; gives its reports."""
-    monkeypatch.setattr(execution, "load", lambda name, progress: loaded_once(name))
+    monkeypatch.setattr(execution, "load", lambda name, **_: loaded_once(name))
 
     def run_example(name: str, *arguments: str) -> list[dict[str, Any]]:
         code = execute(["run", str(EXAMPLES / name), "--json", *arguments])
@@ -82,6 +82,7 @@ def test_an_example_computes_each_token_once(command: list[str], fits: Callable[
     assert uncached["result"] == cached["result"]
     assert usage["computed_tokens"] <= usage["optimal_tokens"] + usage["calls"]
     assert all_computed["computed_tokens"] == all_computed["requested_tokens"] == usage["requested_tokens"]
+    assert usage["cached_tokens"] > usage["requested_tokens"] / 2
     assert usage["cached_tokens"] + usage["computed_tokens"] == usage["requested_tokens"]
 
 
@@ -90,9 +91,3 @@ def test_every_ticket_is_answered_in_its_row(run: Run) -> None:
     reports = run("triage.pl", "--data", str(tickets))
     assert [report["row"] for report in reports] == list(range(20))
     assert all(is_reply(report["result"]) for report in reports)
-
-
-def test_later_turns_of_a_chat_compute_only_what_is_new(run: Run) -> None:
-    [report] = run("chat.pl")
-    usage = report["usage"]
-    assert usage["cached_tokens"] > 0.6 * usage["requested_tokens"]

@@ -28,11 +28,12 @@ class _Block:
     items: "list[Text | _Block]" = field(default_factory=list)
     pruned: bool = False
 
-    def add(self, text: Text) -> None:
-        if self.items and isinstance(self.items[-1], Text):
-            self.items[-1].append_text(text)
-        else:
-            self.items.append(text)
+    def add(self, text: str, style: str) -> None:
+        if not self.items or isinstance(self.items[-1], _Block):
+            self.items.append(Text())
+        last = self.items[-1]
+        assert isinstance(last, Text)
+        last.append(text, style)
 
 
 class LogView:
@@ -98,7 +99,13 @@ class ConversationView:
         self._close(path, pruned=True)
 
     def finish(self) -> None:
-        """End the line that was begun."""
+        """Show what was under way in branches when the run failed, and leave a blank line."""
+        while self._blocks:
+            self._close(max(self._blocks, key=len), pruned=False)
+        self._end_line()
+        self._say((), "\n", PROGRAM)
+
+    def _end_line(self) -> None:
         if not self._is_fresh(()):
             self._say((), "\n", PROGRAM)
 
@@ -113,7 +120,7 @@ class ConversationView:
         if not text:
             return
         if path:
-            self._block(path).add(Text(text, style))
+            self._block(path).add(text, style)
             return
         self._console.print(Text(text, style), end="", soft_wrap=True)
         self._last = text[-1]
@@ -128,7 +135,7 @@ class ConversationView:
         if len(path) > 1:
             self._block(path[:-1]).items.append(block)
             return
-        self.finish()
+        self._end_line()
         for line in _lines(block, self._console):
             self._console.print(line, soft_wrap=True)
 
