@@ -1,4 +1,4 @@
-"""The model that comes as a Python package: found without importing it, converted once.
+"""The model that comes as a Python package, found without importing it; GGUF files like its own, converted once.
 
 Importing this does not load torch, so that whoever wants nothing but the tokenizer need not wait for it.
 """
@@ -48,7 +48,7 @@ def cache_folder() -> Path:
 
 def folder_of(gguf: Path) -> Path:
     """Where the converted form of a GGUF file is kept; it need not be there yet."""
-    return cache_folder() / _content_key(gguf)
+    return cache_folder() / f"{gguf.stem}-{content_key(gguf)}"
 
 
 def converted(gguf: Path, tell: Callable[[str], None]) -> Path:
@@ -62,7 +62,7 @@ def converted(gguf: Path, tell: Callable[[str], None]) -> Path:
     """
     folder = folder_of(gguf)
     if not folder.is_dir():
-        tell("converting the embedded model: once, about half a minute")
+        tell("converting the model: once, about half a minute for a small one")
         folder.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(folder.parent)
         partial = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=folder.parent))
@@ -92,22 +92,24 @@ def _remove_abandoned(models: Path) -> None:
             shutil.rmtree(partial, ignore_errors=True)
 
 
-def _content_key(file: Path) -> str:
-    """Hash of the size and of 64 pieces spread over the file: quick, and any retrained weight shows."""
-    size = file.stat().st_size
-    digest = hashlib.blake2b(f"{_FORMAT} {size}".encode(), digest_size=12)
-    with file.open("rb") as stream:
-        for piece in range(64):
-            stream.seek(size * piece // 64)
-            digest.update(stream.read(16384))
-    return f"{file.stem}-{digest.hexdigest()}"
+def content_key(*files: Path) -> str:
+    """Hash of each file's size and of 64 pieces spread over it: quick, and any retrained weight shows."""
+    digest = hashlib.blake2b(str(_FORMAT).encode(), digest_size=12)
+    for file in files:
+        size = file.stat().st_size
+        digest.update(f" {size}".encode())
+        with file.open("rb") as stream:
+            for piece in range(64):
+                stream.seek(size * piece // 64)
+                digest.update(stream.read(16384))
+    return digest.hexdigest()
 
 
 def convert(gguf: Path, folder: Path) -> None:
     """Write a GGUF model as config, float32 safetensors and a tokenizer that loads without transformers.
 
     Raises:
-        ModelError: what was written would not compute what transformers computes.
+        ModelError: the lean path would not compute what transformers computes.
     """
     import torch
     from safetensors.torch import save_file
@@ -130,13 +132,11 @@ def convert(gguf: Path, folder: Path) -> None:
 def _check(config: dict[str, Any], weights: "Weights", network: Any) -> None:
     """What later starts load without transformers must compute what transformers does."""
     from promptlang.runtime.lean_model import LeanConfig, LeanModel
-    from promptlang.runtime.model import ModelError
     from promptlang.runtime.self_test import self_test
 
     lean = LeanConfig.read(config)
-    if lean is None:
-        raise ModelError(f"{type(network).__name__} is not of the Llama family, so it can't be the embedded model")
-    self_test(LeanModel(lean, weights), network)
+    if lean is not None:
+        self_test(LeanModel(lean, weights), network)
 
 
 def save_tokenizer(tokenizer: Any, folder: Path, vocab_size: int) -> None:

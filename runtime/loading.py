@@ -59,8 +59,8 @@ def load(
         name: `embedded`, a Hugging Face hub id, a folder with safetensors, or a `.gguf` file.
         dtype: of weights and activations: `float32`, `bfloat16`, `float16`, or `int4` for weights in four bits (for
             Llama-like models on a CPU; approximate, faster for a few sequences).
-        cache: keep a converted copy of the embedded model under the user's cache folder; without it every
-            start converts.
+        cache: keep converted copies of GGUF files, and what tests of other models showed, under the user's cache
+            folder; without it every start converts and tests.
         progress: told in a few words what takes long.
 
     Raises:
@@ -74,9 +74,9 @@ def load(
         return _load_embedded(name, precision, cache, tell)
     path = Path(name).expanduser()
     if path.suffix == ".gguf":
-        return _load_gguf(name, path, precision, tell)
+        return _load_gguf(name, path, precision, cache, tell)
     folder = path if path.is_dir() else _download(name, tell)
-    return _load_folder(name, folder, precision)
+    return _load_folder(name, folder, precision, cache, tell)
 
 
 def _ignore(message: str) -> None:
@@ -89,18 +89,8 @@ def _ignore(message: str) -> None:
 def _load_embedded(name: str, precision: Precision, cache: bool, tell: Progress) -> LoadedModel:
     gguf = embedded.find_gguf()
     if gguf is None:
-        return _load_folder(name, _download_embedded(tell), precision)
-    if not cache:
-        return _load_gguf(name, gguf, precision, tell)
-    try:
-        folder = embedded.converted(gguf, tell)
-    except OSError as error:
-        tell(f"the converted model can't be kept: {error}")
-        return _load_gguf(name, gguf, precision, tell)
-    with _explained(f"the converted model in {folder} (delete that folder to convert it again)"):
-        model = _lean_model(folder, precision)
-        assert model is not None
-        return LoadedModel(model, embedded.load_tokenizer(folder), name)
+        return _load_folder(name, _download_embedded(tell), precision, cache, tell)
+    return _load_gguf(name, gguf, precision, cache, tell)
 
 
 def _download_embedded(tell: Progress) -> Path:
@@ -113,14 +103,27 @@ def _download_embedded(tell: Progress) -> Path:
         ) from error
 
 
-def _load_gguf(name: str, file: Path, precision: Precision, tell: Progress) -> LoadedModel:
+def _load_gguf(name: str, file: Path, precision: Precision, cache: bool, tell: Progress) -> LoadedModel:
     if not file.is_file():
         raise ModelError(f"there is no file {file}")
     with file.open("rb") as stream:
         if stream.read(4) != b"GGUF":
             raise ModelError(f"{file} is not a GGUF file; give a .gguf file, a folder with safetensors or a hub id")
+    folder = _converted(name, file, tell) if cache else None
+    if folder is not None:
+        return _load_converted(name, folder, precision)
     tell("dequantising the model")
     return _load_with_transformers(name, file.parent, precision, gguf_file=file.name)
+
+
+def _converted(name: str, gguf: Path, tell: Progress) -> Path | None:
+    """The folder of the converted model; None where the cache can't hold it."""
+    with _explained(name):
+        try:
+            return embedded.converted(gguf, tell)
+        except OSError as error:
+            tell(f"the converted model can't be kept: {error}")
+            return None
 
 
 def _download(name: str, tell: Progress) -> Path:
@@ -164,7 +167,16 @@ def _download(name: str, tell: Progress) -> Path:
 # Making it ready -----------------------------------------------------------------------------------------
 
 
-def _load_folder(name: str, folder: Path, precision: Precision) -> LoadedModel:
+def _load_converted(name: str, folder: Path, precision: Precision) -> LoadedModel:
+    """A model that was tested as it was converted, unless it goes through transformers."""
+    with _explained(f"the converted model in {folder} (delete that folder to convert it again)"):
+        model: Model | None = _lean_model(folder, precision)
+        if model is None:
+            model = _model_of(name, _network(folder, precision.dtype), precision)
+        return LoadedModel(model, embedded.load_tokenizer(folder), name)
+
+
+def _load_folder(name: str, folder: Path, precision: Precision, cache: bool, tell: Progress) -> LoadedModel:
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder} holds no config.json; give a model's folder, a .gguf file or a hub id")
     if not any(folder.glob("*.safetensors")):
@@ -173,7 +185,32 @@ def _load_folder(name: str, folder: Path, precision: Precision) -> LoadedModel:
         model = _lean_model(folder, precision)
         if model is None:
             return _load_with_transformers(name, folder, precision)
+        if not precision.four_bits:
+            _test_once(folder, model, cache, tell)
         return LoadedModel(model, _tokenizer(name, folder, model.shape.vocab_size), name)
+
+
+def _test_once(folder: Path, model: LeanModel, cache: bool, tell: Progress) -> None:
+    """Compare with transformers what a folder's model computes, unless an earlier start has.
+
+    Raises:
+        ModelError: they differ.
+    """
+    passed = embedded.cache_folder() / f"tested-{embedded.content_key(folder / 'config.json', *_weights(folder))}"
+    if cache and passed.exists():
+        return
+    tell("comparing the model with transformers: once")
+    self_test(model, _network(folder, model.dtype))
+    if cache:
+        try:
+            passed.parent.mkdir(parents=True, exist_ok=True)
+            passed.touch()
+        except OSError as error:
+            tell(f"the next start will compare again: {error}")
+
+
+def _weights(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.safetensors"))
 
 
 def _lean_model(folder: Path, precision: Precision) -> LeanModel | None:
@@ -184,22 +221,27 @@ def _lean_model(folder: Path, precision: Precision) -> LeanModel | None:
     if config is None:
         return None
     weights = {}
-    for file in sorted(folder.glob("*.safetensors")):
+    for file in _weights(folder):
         weights.update(load_file(file))
     return LeanModel(config, weights, precision.dtype, precision.four_bits)
 
 
 def _load_with_transformers(name: str, folder: Path, precision: Precision, **where: str) -> LoadedModel:
     """Slower to load, but for any architecture; what it gives is tested."""
+    with _explained(name):
+        model = _model_of(name, _network(folder, precision.dtype, **where), precision)
+        return LoadedModel(model, _tokenizer(name, folder, model.shape.vocab_size, **where), name)
+
+
+def _network(folder: Path, dtype: torch.dtype, **where: str) -> Any:
+    """A model in transformers' hands, with our attention."""
     from transformers import AutoModelForCausalLM
 
     register_attention()
-    with _explained(name), quiet_transformers():
-        network = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=precision.dtype, attn_implementation=ATTENTION, trust_remote_code=False, **where
+    with quiet_transformers():
+        return AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, attn_implementation=ATTENTION, trust_remote_code=False, **where
         )
-    model = _model_of(name, network, precision)
-    return LoadedModel(model, _tokenizer(name, folder, model.shape.vocab_size, **where), name)
 
 
 def _model_of(name: str, network: Any, precision: Precision) -> Model:

@@ -14,10 +14,17 @@ from tiny_models import cold_logits, generate, greedy, tiny_network
 from tiny_tokenizers import byte_level
 from transformers import PreTrainedTokenizerFast
 
-from promptlang.runtime import embedded
+from promptlang.runtime import embedded, loading
 from promptlang.runtime.loading import LoadedModel, load
 from promptlang.runtime.model import ATTENTION, ModelError, TransformersModel, register_attention
 from promptlang.runtime.self_test import self_test
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Tests of the embedded model use the user's cache, the others one of their own."""
+    if "slow" not in request.keywords:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def save(folder: Path, model_type: str = "llama", **changes: object) -> Path:
@@ -117,6 +124,26 @@ def test_an_unknown_dtype_lists_the_known() -> None:
     refused("embedded", "int3", "bfloat16", dtype="int3")
 
 
+def test_a_folder_is_compared_with_transformers_once(tmp_path: Path) -> None:
+    folder = save(tmp_path / "model")
+    told: list[str] = []
+    for _ in range(2):
+        load(str(folder), progress=told.append)
+    assert told == ["comparing the model with transformers: once"]
+    save(folder, rms_norm_eps=1e-3)
+    load(str(folder), progress=told.append)
+    assert len(told) == 2
+
+
+def test_a_folder_that_computes_something_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = str(save(tmp_path / "model"))
+    monkeypatch.setattr(
+        loading, "_network", lambda folder, dtype: tiny_network(vocab_size=byte_level().get_vocab_size() + 5, seed=5)
+    )
+    for _ in range(2):
+        refused(folder, "other logits")
+
+
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import huggingface_hub.constants as constants
@@ -147,7 +174,6 @@ def test_without_the_embedded_package_both_ways_are_told(monkeypatch: pytest.Mon
 @pytest.fixture
 def fake_gguf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A file that stands for a GGUF, and a conversion that only writes a word."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(embedded, "convert", lambda gguf, folder: (folder / "done").write_text("done"))
     file = tmp_path / "model.gguf"
     file.write_bytes(b"GGUF" + bytes(3_000_000))
@@ -211,6 +237,38 @@ def test_a_damaged_cache_says_what_to_delete(fake_gguf: Path, monkeypatch: pytes
     monkeypatch.setattr(embedded, "find_gguf", lambda: fake_gguf)
     folder = embedded.converted(fake_gguf, ignore)
     refused("embedded", str(folder), "delete")
+
+
+@pytest.mark.parametrize("model_type", ["llama", "olmo2"])
+def test_a_users_gguf_file_is_converted_once(fake_gguf: Path, monkeypatch: pytest.MonkeyPatch, model_type: str) -> None:
+    def convert(gguf: Path, folder: Path) -> None:
+        save(folder, model_type)
+        embedded.save_tokenizer(
+            PreTrainedTokenizerFast.from_pretrained(folder), folder, byte_level().get_vocab_size() + 5
+        )
+
+    monkeypatch.setattr(embedded, "convert", convert)
+    first = load(str(fake_gguf))
+    monkeypatch.setattr(embedded, "convert", None)
+    again = load(str(fake_gguf))
+    tokens = first.tokenizer.encode("The quick brown")
+    assert torch.equal(cold_logits(first.model, tokens), cold_logits(again.model, tokens))
+    assert again.tokenizer.decode(tokens) == "The quick brown"
+
+
+def test_a_users_gguf_file_loads_where_no_cache_can_be_written(
+    fake_gguf: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "no-folder").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no-folder"))
+    folder = save(tmp_path / "model")
+    network = loading._network
+    monkeypatch.setattr(loading, "_network", lambda _, dtype, gguf_file: network(folder, dtype))
+    tokenizer = loading._tokenizer
+    monkeypatch.setattr(loading, "_tokenizer", lambda name, _, size, gguf_file: tokenizer(name, folder, size))
+    told: list[str] = []
+    assert load(str(fake_gguf), progress=told.append).model.shape.layers == 2
+    assert "can't be kept" in told[1]
 
 
 # The embedded model --------------------------------------------------------------------------------------
