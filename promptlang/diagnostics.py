@@ -73,7 +73,7 @@ def render(diagnostic: Diagnostic) -> str:
     """A diagnostic as text: code, place, message, the source line with the span underlined, the fix and the
     notes."""
     lines = [f"{diagnostic.span}: {diagnostic.severity} {diagnostic.code}: {diagnostic.message}"]
-    lines += _excerpt(diagnostic.span)
+    lines += excerpt(diagnostic.span)
     if diagnostic.fix is not None:
         lines.append(f"  fix: {diagnostic.fix}")
     for note, place in diagnostic.notes:
@@ -124,7 +124,8 @@ def _as_dict(diagnostic: Diagnostic) -> dict[str, object]:
     }
 
 
-def _excerpt(span: Span) -> list[str]:
+def excerpt(span: Span) -> list[str]:
+    """The line where a span begins, and under it a mark: two lines of text."""
     line, column = span.position
     source_line = span.source.line(line)
     width = max(1, min(span.end - span.start, len(source_line) - column + 1))

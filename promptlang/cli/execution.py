@@ -15,6 +15,7 @@ from promptlang.cli.rows import Row, RowWriter
 from promptlang.cli.run import Job
 from promptlang.cli.stream import ConversationView, LogView
 from promptlang.conversion import to_json
+from promptlang.diagnostics import excerpt
 from promptlang.interpreter import Interpreter, Outcome, RunError
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.loading import load
@@ -70,11 +71,12 @@ class Session:
             outcome = self.interpreter.wait(task)
         except RunError as error:
             fault = Fault.at(error.span, error.message, error.path)
+            place = excerpt(error.span)
         finally:
             if isinstance(view, ConversationView):
                 view.finish()
         if fault is not None:
-            print(fault, file=sys.stderr)
+            print(fault, *place, sep="\n", file=sys.stderr)
         if self.job.options.json:
             print(line_of(self._report(usage, fault or outcome)))
         elif fault is None:
