@@ -5,11 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from promptlang.checker import Checked
+from promptlang.cli.ahead import compile_ahead
 from promptlang.cli.arguments import common_arguments, signature
 from promptlang.cli.check import checked, show
 from promptlang.cli.errors import CommandError, ExitCode
@@ -18,6 +19,10 @@ from promptlang.cli.rows import read_rows, rows_in
 from promptlang.conversion import ArgumentsError, bind_arguments
 from promptlang.graph import Graph
 from promptlang.lower import lower
+from promptlang.passes.ahead import shapes_ahead
+
+if TYPE_CHECKING:
+    from promptlang.cli.execution import Session
 
 
 @dataclass(frozen=True)
@@ -122,19 +127,22 @@ def _run_once(job: Job, given: dict[str, Any]) -> ExitCode:
         arguments = bind_arguments(job.graph, given)
     except ArgumentsError as error:
         raise CommandError(f"{error}; {signature(job.graph)}; give --arg NAME=VALUE") from error
-    with job.loading() as tell:
-        from promptlang.cli.execution import Session
-
-        session = Session.open(job, tell)
-    return session.run_once(arguments)
+    return _session(job).run_once(arguments)
 
 
 def _run_rows(job: Job, source: str, common: dict[str, Any]) -> ExitCode:
     rows = read_rows(source, job.graph, common)
     out = Path(job.options.out) if job.options.out is not None else None
     done = rows_in(out) if out is not None and job.options.resume else set()
+    return _session(job).run_rows([row for row in rows if row.number not in done], out)
+
+
+def _session(job: Job) -> "Session":
+    """The job with its model loaded and its constraints compiled."""
+    compiling = compile_ahead(shapes_ahead(job.graph, job.graphs), job.options.model)
     with job.loading() as tell:
         from promptlang.cli.execution import Session
 
         session = Session.open(job, tell)
-    return session.run_rows([row for row in rows if row.number not in done], out)
+        compiling.join()
+    return session

@@ -11,9 +11,9 @@ from shutil import which
 from textwrap import wrap
 
 from promptlang.ast import Literal
-from promptlang.drawing.picture import Group, Picture, Step, all_steps
+from promptlang.drawing.picture import Flow, Group, Picture, Step, all_steps
 from promptlang.drawing.tree import short
-from promptlang.graph import ForkNode
+from promptlang.graph import AdoptNode, CallNode, ForkNode, KeepNode, Node, PinNode
 from promptlang.passes import Finding
 
 SHARED = "#cfe3f7"
@@ -83,7 +83,8 @@ class _Program:
 
     Attributes:
         places: where each node of the graph is drawn.
-        results: where what a fork makes is drawn.
+        results: where what a fork makes is drawn, by its id and its name.
+        breaks: the `break`s of the loop that is being drawn.
         edges: kept apart, for an edge written in a frame would draw both its ends into it.
     """
 
@@ -92,7 +93,8 @@ class _Program:
     out: list[str] = field(default_factory=list)
     edges: list[str] = field(default_factory=list)
     places: dict[int, str] = field(default_factory=dict)
-    results: dict[int, str] = field(default_factory=dict)
+    results: dict[tuple[int, str], str] = field(default_factory=dict)
+    breaks: list[_Tail] = field(default_factory=list)
     count: int = 0
 
     def lines(self) -> list[str]:
@@ -160,13 +162,14 @@ class _Program:
         for one in (step, *inner):
             self.places[one.node.id] = name if one is step and step.kind == "turn" else f"{name}:n{one.node.id}"
         self._join(tails, name)
+        if step.label == "break":
+            self.breaks.append(_Tail(name))
         return [] if step.kind in ("return", "jump") else [_Tail(name)]
 
-    def _enclosed(self, step: Step, tails: list[_Tail], label: str, entry: str | None = None) -> list[_Tail]:
+    def _enclosed(self, step: Step, tails: list[_Tail], label: str) -> list[_Tail]:
         """Steps in a frame with a label."""
         self._open(label)
-        start = entry or self._point()
-        self.places.setdefault(step.node.id, start)
+        start = self.places[step.node.id] = self._point()
         self._join(tails, start)
         tails = self._steps(step.groups[0].steps, [_Tail(start)])
         self.out.append("}")
@@ -183,10 +186,11 @@ class _Program:
         return name
 
     def _loop(self, step: Step, tails: list[_Tail]) -> list[_Tail]:
-        start = f"{self.prefix}_{self.count + 2}"
+        outer, self.breaks = self.breaks, []
         ends = self._enclosed(step, tails, f"↻ {step.label}")
         for tail in ends:
-            self._edge(tail.node, start, f'style=dashed, color="{FAINT}", constraint=false')
+            self._edge(tail.node, self.places[step.node.id], f'style=dashed, color="{FAINT}", constraint=false')
+        ends, self.breaks = ends + self.breaks, outer
         return ends
 
     def _if(self, step: Step, tails: list[_Tail]) -> list[_Tail]:
@@ -221,7 +225,7 @@ class _Program:
         join = self._write(
             [_row(f"<b>{escape(node.name)}</b>"), _row(_small("the prompt is again as before the fork"))], "white", ""
         )
-        self.results[node.id] = join
+        self.results[node.id, node.name] = join
         for end in ends:
             self._edge(end.node, join, f'color="{FORK}", {end.attributes}')
         return [_Tail(join)]
@@ -259,14 +263,19 @@ class _Program:
 
     def _flows(self, start: str) -> None:
         for flow in self.picture.flows:
-            source = start if flow.source is None else self.results.get(flow.source) or self.places.get(flow.source)
-            target = self.places.get(flow.target)
-            if source is None or target is None or source.split(":")[0] == target.split(":")[0]:
+            source = self._source(flow, start)
+            target = self.places[flow.target]
+            if source.split(":")[0] == target.split(":")[0]:
                 continue
             tip = f'tooltip="{flow.name}"'
             self._edge(
                 f"{source}:e", f"{target}:e", f'style=dotted, color="{DATA}", arrowsize=0.5, constraint=false, {tip}'
             )
+
+    def _source(self, flow: Flow, start: str) -> str:
+        if flow.source is None:
+            return start
+        return self.results.get((flow.source, flow.name)) or self.places[flow.source]
 
     def _pruned(self, start: str) -> None:
         for finding in self.picture.pruned:
@@ -314,17 +323,29 @@ def _head(step: Step, inner: Sequence[Step]) -> str:
 
 
 def _content(step: Step) -> list[str]:
-    notes = {
-        "keep": "prunes the other branches",
-        "adopt": "the conversation goes on from this branch",
-        "call": "on a prompt of its own, beside what follows",
-        "pin": "stays in the cache",
-    }
     said = _lines(step.label)
     if step.kind in (*ANSWERS, "keep", "adopt", "return"):
         said = f"<b>{said}</b>"
     rows = [_row(said, ANSWER if step.kind in ANSWERS else None, step.node.id)]
-    return rows + ([_row(_small(notes[step.kind]))] if step.kind in notes else [])
+    return rows + ([_row(_small(note))] if (note := _note(step.node)) else [])
+
+
+def _note(node: Node) -> str:
+    """What a newcomer may not know of a step."""
+    match node:
+        case KeepNode(kind="where"):
+            return "else this branch is pruned"
+        case KeepNode(kind="first"):
+            return "the slower branches are pruned"
+        case KeepNode():
+            return "the other branches are pruned"
+        case AdoptNode():
+            return "the conversation goes on from this branch"
+        case CallNode():
+            return "on a prompt of its own, beside what follows"
+        case PinNode():
+            return "stays in the cache"
+    return ""
 
 
 def _gone(finding: Finding) -> list[str]:

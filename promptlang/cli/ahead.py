@@ -1,0 +1,44 @@
+"""Compiles what a program's answers need, beside the loading of the model."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Thread
+
+from promptlang.grammar.constraint import ConstraintError
+from promptlang.grammar.shapes import Shape
+from promptlang.runtime import embedded
+
+
+def compile_ahead(shapes: Sequence[Shape], model: str) -> Thread:
+    """Begin to compile constraints; the compiler keeps them, and whoever asks for one again finds it.
+
+    Args:
+        shapes: what answers must look like.
+        model: as `--model` names it. Only the embedded model's tokenizer is at hand before the model is.
+
+    Returns:
+        The thread that does it, to be joined before the program runs.
+    """
+    gguf = embedded.find_gguf() if model == "embedded" and shapes else None
+    folder = None if gguf is None else embedded.folder_of(gguf)
+    known = folder if folder is not None and folder.is_dir() else None
+    thread = Thread(target=_compile, args=(shapes, known), daemon=True)
+    thread.start()
+    return thread
+
+
+def _compile(shapes: Sequence[Shape], folder: Path | None) -> None:
+    if folder is None:
+        return
+    from promptlang.grammar.compiler import compile_constraint
+    from promptlang.grammar.vocabulary import Vocabulary
+
+    tokenizer = embedded.load_tokenizer(folder)
+    vocabulary = Vocabulary(
+        tokenizer.token_bytes, tokenizer.special_ids, tokenizer.eos_ids, tokenizer.encode, tokenizer.fingerprint
+    )
+    for shape in shapes:
+        try:
+            compile_constraint(shape, vocabulary)
+        except ConstraintError:
+            continue  # the answer that needs it will fail with this error, at its place
