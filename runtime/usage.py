@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 
 class PromptTrie:
-    """The trie of all prompts: its distinct tokens are what must be computed at least, but for those the model wrote."""
+    """The trie of all prompts: its distinct tokens are what must be computed at least, but for those the model
+    wrote."""
 
     def __init__(self) -> None:
         self._edges: dict[tuple[int, int], int] = {}
