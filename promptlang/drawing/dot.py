@@ -360,16 +360,26 @@ def _branches(node: ForkNode) -> int | None:
     return over.value if isinstance(over, Literal) and isinstance(over.value, int) else None
 
 
-def _shared_tokens(steps: Sequence[Step], fork: int) -> int:
-    """Tokens of fixed text that stand before a fork's branches, its head included."""
+def _shared_tokens(steps: Sequence[Step], fork: int) -> int | None:
+    """Tokens of fixed text on the prompt from which a fork's branches start, its head included; None where the fork is
+    not among the steps. What an adopted branch brings is not counted."""
     total = 0
-    for step in all_steps(steps):
-        if step.is_shared:
-            total += step.tokens or 0
+    for step in steps:
+        head = sum(_own_tokens(group.steps) for group in step.groups if group.name == "head")
         if step.node.id == fork:
-            heads = (group.steps for group in step.groups if group.name == "head")
-            return total + sum(one.tokens or 0 for head in heads for one in all_steps(head))
-    return total
+            return total + head
+        for group in step.groups:
+            inside = _shared_tokens(group.steps, fork)
+            if inside is not None:
+                return total + head + inside
+        total += _own_tokens([step])
+    return None
+
+
+def _own_tokens(steps: Sequence[Step]) -> int:
+    """Tokens of the fixed text that steps add to their prompt."""
+    inner = sum(_own_tokens(group.steps) for step in steps if step.kind != "fork" for group in step.groups)
+    return inner + sum(step.tokens or 0 for step in steps)
 
 
 def _legend(pictures: Sequence[Picture]) -> list[str]:

@@ -86,6 +86,17 @@ def test_what_stands_before_a_fork_is_shared_and_nothing_else(tmp_path: Path) ->
     assert shared == {"a": True, "b": True, "x = gen()": True, "y = gen()": False, "d": False}
 
 
+def test_a_fork_says_how_much_its_branches_share(tmp_path: Path) -> None:
+    file = tmp_path / "program.pl"
+    file.write_text(
+        'program main():\n    user: "one two"\n    fork 2 as b:\n        user: "three"\n        "four"\n'
+        '        x = gen()\n        fork 2 as c:\n            user: "five"\n            y = gen()\n    user: "six"\n'
+        "    fork 2 as d:\n        z = gen()\n    return [len(b), len(d)]\n"
+    )
+    drawn = dot(pictures(file))
+    assert re.findall(r"what is blue: (\d+) tokens", drawn) == ["4", "5", "3"]
+
+
 def test_data_flows_from_who_wrote_last(tmp_path: Path) -> None:
     file = tmp_path / "program.pl"
     file.write_text(
