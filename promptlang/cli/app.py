@@ -119,10 +119,9 @@ def _add_check(commands: "_Commands") -> None:
 
 
 def _row_count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError(f"{text} rows are none; give 1 or more")
-    return count
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows; give 1 or more")
+    return int(text)
 
 
 def _add_graph(commands: "_Commands") -> None:

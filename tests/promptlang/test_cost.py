@@ -1,5 +1,7 @@
 """What a rehearsal predicts, against what a run reports, on the tiny random model."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -7,7 +9,9 @@ from typing import Any
 import pytest
 from tiny_engine import tiny_engine, tiny_tokenizer
 
+import promptlang.cli.cost as cost
 from promptlang.checker import check
+from promptlang.cli.app import execute
 from promptlang.conversion import bind_arguments
 from promptlang.cost import CostError, Estimate, Rehearsal
 from promptlang.graph import Graph
@@ -134,3 +138,40 @@ def test_a_program_that_always_fails_has_no_cost(tmp_path: Path) -> None:
     graphs = graphs_of(tmp_path, "program main():\n    return 1 / len([])")
     with pytest.raises(CostError, match="division by zero"):
         estimated(graphs)
+
+
+@pytest.fixture
+def tiny_is_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost, "_tokenizer", tiny_tokenizer)
+
+
+@pytest.mark.usefixtures("tiny_is_embedded")
+def test_the_command_gives_a_table_and_json(program: Callable[[str], str], capsys: pytest.CaptureFixture[str]) -> None:
+    file = program(dedent(FIXED).strip() + "\n")
+    assert execute(["check", file, "--cost", "--rows", "3"]) == 0
+    table = capsys.readouterr().out
+    assert "main, 3 rows" in table
+    assert "assumed: word" in table
+    assert execute(["check", file, "--cost", "--rows", "3", "--arg", "word=fox", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)[file]["main"]
+    assert data["rows"] == 3
+    assert data["assumed"] == {}
+    assert data["figures"]["calls"] == {"low": 15, "high": 15}
+
+
+@pytest.mark.usefixtures("tiny_is_embedded")
+@pytest.mark.parametrize(
+    ("text", "arguments", "message"),
+    [
+        ("program main():\n    return y\n", [], "PL1"),
+        ("program main(n: int):\n    return n\n", ["--arg", "n=x"], "'n' does not fit"),
+        ("program main():\n    return 1 / len([])\n", [], "division by zero"),
+        ("program main():\n    return 1\n", ["--rows", "none"], "give 1 or more"),
+    ],
+)
+def test_what_has_no_cost_is_said(
+    text: str, arguments: list[str], message: str, program: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["check", program(text), "--cost", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.out + captured.err
