@@ -37,6 +37,10 @@ class _Removing:
         self._nodes = list(walk(graph.body))
         made = [node for node in self._nodes if isinstance(node, CallNode | ForkNode)]
         self._made = {name for node in made for name in node.writes}
+        self._readers: dict[str, list[int]] = {}
+        for node in self._nodes:
+            for name in node.reads:
+                self._readers.setdefault(name, []).append(id(node))
         self.findings: list[Finding] = []
 
     def region(self, region: Region) -> Region:
@@ -59,9 +63,8 @@ class _Removing:
         return isinstance(node, CallNode | ForkNode) or (isinstance(node, LetNode) and bool(node.reads & self._made))
 
     def _is_read(self, node: Node) -> bool:
-        names = set(node.writes)
         own = {id(each) for each in inside([node])}
-        return any(id(other) not in own and names & other.reads for other in self._nodes)
+        return any(reader not in own for name in node.writes for reader in self._readers.get(name, ()))
 
     def _needed_arms(self, node: ForkNode) -> Node:
         """The fork with the arms that are read, where all that is read of it are arms."""
