@@ -21,8 +21,8 @@ class Linear:
     """A product in the weight's own precision.
 
     On a CPU the weight is kept in oneDNN's blocked layout. Besides being faster than the plain layout for all but a
-    handful of rows, it gives each row the same bits whatever rows stand beside it (in float32), so that a sequence's
-    logits do not depend on its neighbours here.
+    handful of rows, it gives a row the same bits whatever rows stand beside it (in float32; measured: one row alone may
+    differ where inputs are wide), so that a sequence's logits hardly depend on its neighbours here.
 
     Args:
         weight: [out, in].
@@ -56,7 +56,8 @@ def _can_pack(weight: torch.Tensor) -> bool:
 class HalfLinear:
     """A float32 product whose weight and input are rounded to bfloat16: half the memory to read.
 
-    Where the processor can't multiply in bfloat16 it is a `Linear`.
+    Where the processor can't multiply in bfloat16 it is a `Linear`. A row's last bits may depend on how many rows there
+    are.
     """
 
     def __init__(self, weight: torch.Tensor) -> None:

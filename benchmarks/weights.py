@@ -1,0 +1,101 @@
+"""The embedded model with each kind of weights: what a step costs, what memory holds, how far the results are off.
+
+`python benchmarks/weights.py`. Times are processor time on one core, which a busy neighbour hardly changes.
+"""
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import gc
+from pathlib import Path
+from statistics import median
+from time import process_time
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from promptlang.runtime.batch import Batch, Lane, build_batch
+from promptlang.runtime.kv_pool import KvPool
+from promptlang.runtime.loading import load
+from promptlang.runtime.model import Model
+from promptlang.runtime.slots import Run
+
+DTYPES = ["float32", "bfloat16", "int4"]
+SIBLINGS = [1, 4, 8, 16, 32]
+PREFIX, TAIL, CHUNK, REPEATS = 512, 16, 512, 7
+TEXT = Path(__file__).parents[1] / "docs" / "language.md"
+TEXT_TOKENS = 400
+
+
+def siblings(count: int) -> Batch:
+    """A decoding step: so many sequences with a tail of their own behind a shared prefix."""
+    first = [PREFIX + index * (TAIL + 1) for index in range(count)]
+    return build_batch(
+        [
+            Lane([5], PREFIX + TAIL, np.array([start + TAIL], np.int32), (Run(0, PREFIX), Run(start, TAIL)))
+            for start in first
+        ]
+    )
+
+
+def chunk(tokens: list[int], wants_all: bool = False) -> Batch:
+    """A prompt at once."""
+    return build_batch([Lane(tokens, 0, np.arange(len(tokens), dtype=np.int32), (), "all" if wants_all else "last")])
+
+
+def milliseconds(model: Model, pool: KvPool, batch: Batch) -> float:
+    """Median processor time of a step."""
+    times = []
+    for _ in range(REPEATS):
+        started = process_time()
+        model.forward(batch, pool)
+        times.append(process_time() - started)
+    return median(times) * 1e3
+
+
+def resident_mebibytes() -> int:
+    """Memory of this process that is not a file's."""
+    fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(fields["RssAnon"].split()[0]) // 1024
+
+
+def measure(dtype: str, exact: torch.Tensor | None) -> tuple[list[str], torch.Tensor]:
+    """A row of the table, and log-probabilities [tokens, vocabulary] of the text."""
+    before = resident_mebibytes()
+    loaded = load(dtype=dtype)
+    model = loaded.model
+    memory = resident_mebibytes() - before
+    pool = KvPool(model.shape, 2048, model.dtype)
+    for tensor in (*pool.keys, *pool.values):
+        tensor.normal_()
+    steps = [milliseconds(model, pool, siblings(count)) for count in SIBLINGS]
+    prefill = CHUNK / milliseconds(model, pool, chunk(list(range(100, 100 + CHUNK)))) * 1e3
+    tokens = loaded.tokenizer.encode(TEXT.read_text(encoding="utf-8"))[:TEXT_TOKENS]
+    logprobs = model.forward(chunk(tokens, wants_all=True), pool).double().log_softmax(-1)
+    divergence, same = distance(logprobs, logprobs if exact is None else exact)
+    row = [dtype, *(f"{step:.0f}" for step in steps), f"{prefill:.0f}", str(memory), f"{divergence:.5f}", f"{same:.3f}"]
+    return row, logprobs
+
+
+def distance(logprobs: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
+    """Mean Kullback-Leibler divergence, and the share of positions with the same likeliest token."""
+    divergence = (exact.exp() * (exact - logprobs)).sum(-1).mean()
+    return float(divergence), float((logprobs.argmax(-1) == exact.argmax(-1)).double().mean())
+
+
+def main() -> None:
+    table = Table("weights", *(f"{count} rows, ms" for count in SIBLINGS), "prefill, tokens/s", "MiB", "KL", "same top")
+    exact = None
+    for dtype in DTYPES:
+        row, logprobs = measure(dtype, exact)
+        exact = logprobs if exact is None else exact
+        table.add_row(*row)
+        gc.collect()
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
