@@ -69,7 +69,7 @@ class Engine:
             loaded.tokenizer.fingerprint,
         )
         size = self._pool_size(options)
-        self.pool = KvPool(self.model.shape, size, self.model.dtype, self.model.device)
+        self.pool = self._pool(size)
         self.tree = RadixTree(SlotAllocator(size), make_policy(options.policy))
         self.cache = KvCache(self.tree.allocator, self.tree, options.shares)
         self.usage = Usage()
@@ -81,6 +81,12 @@ class Engine:
         if size < 2:
             raise RequestError(f"a KV budget of {options.kv_bytes} bytes holds no token: one takes {per_token} bytes")
         return size
+
+    def _pool(self, size: int) -> KvPool:
+        try:
+            return KvPool(self.model.shape, size, self.model.dtype, self.model.device)
+        except RuntimeError as error:  # torch's way to say that there is no such amount of memory
+            raise RequestError(f"a KV pool of {size} tokens can't be had here; give a smaller --kv-budget") from error
 
     # Requests ----------------------------------------------------------------------------------------
 

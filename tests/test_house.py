@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import promptlang
+
 ROOT = Path(__file__).parent.parent
 ALLOWED = {
     "kernels": {"kernels"},
@@ -63,3 +65,10 @@ def test_a_light_start_loads_no_model_library(module: str) -> None:
     code = f"import {module}, sys; print(*({HEAVY!r} & set(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []
+
+
+def test_tests_see_the_package_itself() -> None:
+    assert (
+        promptlang.__version__
+        == tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    )

@@ -8,9 +8,9 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import NoReturn, TypeAlias
 
+from promptlang import __version__
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.cli.sizes import byte_count
 
@@ -55,7 +55,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="promptlang", description="Run prompt programs on a local model.", allow_abbrev=False)
-    parser.add_argument("--version", action="version", version=f"promptlang {version('promptlang')}")
+    parser.add_argument("--version", action="version", version=f"promptlang {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_run(commands)
     _add_check(commands)

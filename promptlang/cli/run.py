@@ -100,6 +100,8 @@ def _refuse_contradictions(options: RunOptions) -> None:
         raise CommandError("--stream shows one conversation; leave it out with --data")
     if options.out is not None and options.data not in (None, "-") and _same_file(options.out, options.data):
         raise CommandError("--out would overwrite the file of --data; name another")
+    if options.out is not None and (Path(options.out).is_dir() or not Path(options.out).parent.is_dir()):
+        raise CommandError(f"--out: {options.out} can't be written: it is a folder, or its folder is missing")
 
 
 def _same_file(one: str, other: str | None) -> bool:

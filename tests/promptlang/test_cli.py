@@ -15,7 +15,7 @@ from tiny_command import load_tiny
 import promptlang.cli.execution as execution
 from promptlang.cli.app import execute
 
-TESTS = Path(__file__).parent.parent
+HELPERS = Path(__file__).parent.parent / "helpers"
 NUMBERS = {
     "requested_tokens", "optimal_tokens", "computed_tokens", "cached_tokens", "generated_tokens", "forced_tokens",
     "forwards", "peak_kv_tokens", "evicted_tokens", "preemptions", "load_seconds", "compile_seconds",
@@ -68,7 +68,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 def start(*arguments: str, **options: object) -> "subprocess.Popen[bytes]":
     """A command in a process of its own."""
-    command = [sys.executable, str(TESTS / "tiny_command.py"), *arguments]
+    command = [sys.executable, str(HELPERS / "tiny_command.py"), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)  # type: ignore[call-overload, no-any-return]
 
 
@@ -164,11 +164,14 @@ def test_a_fault_without_json_leaves_stdout_empty(program: Program, command: Com
         (["--arg", "question=a", "--program", "other"], "other"),
         (["--arg", "question=a", "--kv-budget", "12 parsecs"], "12 parsecs"),
         (["--arg", "question=a", "--kv-budget", "1"], "KV budget"),
+        (["--arg", "question=a", "--kv-budget", "900TiB"], "smaller --kv-budget"),
         (["--arg", "question=a", "--dtype", "int3"], "int3"),
         (["--arg", "question=a", "--seed", "x"], "seed"),
         (["--arg", "question=a", "--tracee", "x"], "--tracee"),
         (["--arg", "question=a", "--out", "x"], "--data"),
         (["--data", "missing.jsonl"], "missing.jsonl"),
+        (["--data", "rows.jsonl", "--out", "missing/out.jsonl"], "missing/out.jsonl"),
+        (["--data", "rows.jsonl", "--out", "."], "folder"),
         (["--data", "rows.jsonl", "--resume"], "--out"),
         (["--data", "rows.jsonl", "--out", "rows.jsonl"], "overwrite"),
         (["--data", "rows.jsonl", "--stream"], "--stream"),
