@@ -51,7 +51,7 @@ def as_json(found: dict[str, dict[str, Estimate]]) -> str:
 def print_table(file: str, name: str, estimate: Estimate) -> None:
     """One program's estimate, on stdout."""
     rows = "1 row" if estimate.rows == 1 else f"{estimate.rows} rows"
-    table = Table(title=f"{file}: {name}, {rows}", title_justify="left", show_header=False, box=None)
+    table = Table(show_header=False, box=None)
     table.add_column(justify="left")
     table.add_column(justify="right")
     for figure, between in estimate.figures.items():
@@ -59,6 +59,7 @@ def print_table(file: str, name: str, estimate: Estimate) -> None:
     table.add_row("cached share", _shown(estimate.cached_share, "{:.0%}"))
     for argument, tokens in estimate.assumed.items():
         table.add_row(f"assumed: {argument}", f"{tokens} tokens")
+    print(f"{file}: {name}, {rows}")
     Console(highlight=False).print(table)
 
 
