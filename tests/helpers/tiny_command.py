@@ -1,4 +1,4 @@
-"""`promptlang` on the tiny random model: `python tests/helpers/tiny_command.py run ...` (a stand-in loads in no time)."""
+"""`promptlang` on the tiny random model, which loads in no time: `python tests/helpers/tiny_command.py run ...`."""
 
 from tiny_engine import tiny_loaded
 
