@@ -24,7 +24,7 @@ format: $(VENV)/installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/installed-dev
+bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/engine.py
 
 $(VENV)/installed: pyproject.toml constraints.txt
@@ -35,6 +35,11 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 $(VENV)/installed-dev: $(VENV)/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+# llama.cpp is compiled here, which takes some minutes.
+$(VENV)/installed-bench: $(VENV)/installed-dev
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
 	touch $@
 
 # mypy does not follow an editable install's mapping, so it reads the four folders through links.

@@ -1,4 +1,5 @@
-"""The engine beside its peers, on the embedded model: `make bench`, or `python benchmarks/engine.py [--quick]`.
+"""The engine beside its peers, on the embedded model: `make bench`, or
+`python benchmarks/engine.py [--quick] [--dtype int4]`.
 
 Everything runs in one process, and what is compared takes turns, step by step, so that a noisy neighbour slows all
 alike. A figure is a ratio of medians.
@@ -114,10 +115,11 @@ def decode_seconds(decoders: list[Decoder], prefix: list[int], siblings: int, st
 class Bench:
     """Runs the figures one by one and collects them."""
 
-    def __init__(self, quick: bool) -> None:
+    def __init__(self, quick: bool, dtype: str) -> None:
         self.steps = 5 if quick else 12
         self.rounds = 3 if quick else 5
-        loaded = load()
+        loaded = load(dtype=dtype)
+        self.dtype = dtype
         self.loaded = loaded
         gguf = embedded.find_gguf()
         assert gguf is not None, "the benchmark needs the embedded model"
@@ -229,7 +231,7 @@ class Bench:
         )
 
     def show(self) -> None:
-        table = Table(title="promptlang beside its peers, embedded model (SmolLM2-135M-Instruct)")
+        table = Table(title=f"promptlang beside its peers, embedded model (SmolLM2-135M-Instruct, {self.dtype})")
         for column in ("figure", "ours", "peer", "ratio", "wanted", ""):
             table.add_column(column, justify="left" if column == "figure" else "right")
         for figure in self.figures:
@@ -254,7 +256,9 @@ def processor() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    bench = Bench(parser.parse_args().quick)
+    parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16", "int4"], help="our weights")
+    options = parser.parse_args()
+    bench = Bench(options.quick, options.dtype)
     bench.run()
     bench.show()
 

@@ -125,5 +125,5 @@ class Transformers:
 
     @torch.inference_mode()
     def step(self) -> None:
-        answer = self._network(input_ids=self._last[:, None], past_key_values=self._cache, use_cache=True)
+        answer = self._network(input_ids=self._last[:, None], cache=self._cache, use_cache=True)
         self._cache, self._last = answer.past_key_values, answer.logits[:, -1].argmax(-1)
