@@ -50,7 +50,6 @@ from promptlang.runtime.requests import (
     Answer,
     Generate,
     Generated,
-    Request,
     RequestError,
     Scored,
     ScoreOptions,
@@ -188,6 +187,11 @@ class Frame:
         earlier = self.called[callee] - 1
         return f"{callee}()[{earlier}]" if earlier else f"{callee}()"
 
+    @property
+    def variables(self) -> dict[str, Any]:
+        """What was bound here, without what came from outside."""
+        return {name: value for name, value in self.scope.items() if name in self.own}
+
     def bind(self, name: str | None, value: Any) -> None:
         if name is not None:
             self.scope[name] = value
@@ -282,8 +286,7 @@ class Interpreter:
         frame = Frame(run, graph, self._new_prompt(run), arguments, graph.constants)
         try:
             result = await self._program(frame)
-            variables = {name: frame.scope[name] for name in frame.scope if name in frame.own}
-            return Outcome(result, variables, run.usage)
+            return Outcome(result, frame.variables, run.usage)
         finally:
             for prompt in run.prompts:
                 prompt.release()
@@ -304,7 +307,7 @@ class Interpreter:
             return returned.value
         finally:
             _cancel(frame.pending)
-        return {name: value for name, value in frame.scope.items() if name in frame.own}
+        return frame.variables
 
     async def _join(self, frame: Frame) -> None:
         """Wait for the calls under way; every fault is raised, even where nothing reads the value."""
@@ -355,7 +358,7 @@ class Interpreter:
         prompt.flush()
         withdrawn = heal(prompt, self._engine.vocabulary) if options.get("heal", True) else b""
         stop = options.get("stop", ())
-        answer = self._submit(
+        answer = self._engine.submit(
             Generate(
                 prompt=prompt,
                 stream=self._stream(node, frame, options.get("seed")),
@@ -444,7 +447,7 @@ class Interpreter:
     async def _scored(
         self, prompt: Prompt, options: tuple[tuple[int, ...], ...], frame: Frame, best_only: bool = False
     ) -> Any:
-        answer = self._submit(ScoreOptions(prompt, options, frame.run.usage, best_only))
+        answer = self._engine.submit(ScoreOptions(prompt, options, frame.run.usage, best_only))
         result = await self._answered(answer, frame)
         assert isinstance(result, Scored)
         return result.logprobs
@@ -457,9 +460,6 @@ class Interpreter:
             raise RunError("score needs a text that isn't empty", node.span, frame.path)
         logprobs = await self._scored(frame.prompt, (tokens,), frame)
         frame.bind(node.target, float(sum(logprobs[0])))
-
-    def _submit(self, request: Request) -> Answer:
-        return self._engine.submit(request)
 
     async def _answered(self, answer: Answer, frame: Frame) -> Generated | Scored:
         future: Future[None] = Future()
@@ -687,8 +687,7 @@ class Interpreter:
         frame.run.observer.ended(frame.path)
         if not node.keeps_prompts:
             frame.prompt.release()
-        fields = {name: frame.scope[name] for name in frame.scope if name in frame.own}
-        return BranchValue(frame.branch.index, fields, frame.said, frame.logprob, frame.prompt, frame.scope)
+        return BranchValue(frame.branch.index, frame.variables, frame.said, frame.logprob, frame.prompt, frame.scope)
 
     async def _branch_body(self, body: Region, frame: Frame) -> None:
         try:

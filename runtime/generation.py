@@ -50,22 +50,12 @@ class GenerateJob:
 
     def plan(self, budget: int) -> list[Lane] | None:
         """The next tokens to compute, at most `budget`; None when there is no room for their KV."""
-        sequence = self.sequence
-        start = sequence.computed
-        count = min(sequence.pending, budget)
-        slots = sequence.reserve(count, growth=GROWTH if self._generated else 0)
-        if slots is None:
+        lane = self.sequence.next_lane(budget, growth=GROWTH if self._generated else 0)
+        if lane is None:
             return None
-        self._request.usage.computed_tokens += max(0, min(start + count, self._prompt_end) - start)
-        return [
-            Lane(
-                tokens=sequence.tokens[start : start + count],
-                start=start,
-                slots=slots,
-                context=sequence.context(start),
-                wants="last" if start + count == sequence.end else "none",
-            )
-        ]
+        end = min(lane.start + len(lane.tokens), self._prompt_end)
+        self._request.usage.computed_tokens += max(0, end - lane.start)
+        return [lane]
 
     def computed(self) -> None:
         """The planned tokens have their KV now; the prompt's are shared at once, for others may wait for them."""

@@ -5,7 +5,7 @@ What options share is computed once; an option's last token is never computed at
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -124,21 +124,10 @@ class ScoreJob:
         return self._plan_frontier(budget)
 
     def _plan_prompt(self, budget: int) -> Lane | None:
-        sequence, start = self.sequence, self.sequence.computed
-        count = min(sequence.pending, budget)
-        slots = sequence.reserve(count)
-        if slots is None:
-            return None
-        self._request.usage.computed_tokens += count
-        last = start + count == sequence.end
-        tokens = sequence.tokens[start : start + count]
-        return Lane(
-            tokens=tokens,
-            start=start,
-            slots=slots,
-            context=sequence.context(start),
-            wants="last" if last else "none",
-        )
+        lane = self.sequence.next_lane(budget)
+        if lane is not None:
+            self._request.usage.computed_tokens += len(lane.tokens)
+        return lane
 
     def _plan_frontier(self, budget: int) -> list[Lane] | None:
         self._planned = []
@@ -148,20 +137,12 @@ class ScoreJob:
             if lanes and len(tokens) > budget:
                 break
             sequence = self._owner(node).branch(list(tokens))
-            slots = sequence.reserve(len(tokens))
-            if slots is None:
+            lane = sequence.next_lane(len(tokens))
+            if lane is None:
                 sequence.release()
                 break
             node.sequence = sequence
-            lanes.append(
-                Lane(
-                    tokens=tokens,
-                    start=sequence.start,
-                    slots=slots,
-                    context=sequence.context(sequence.start),
-                    wants="all",
-                )
-            )
+            lanes.append(replace(lane, wants="all"))
             self._planned.append(node)
             budget -= len(tokens)
             self._count(node, tokens)

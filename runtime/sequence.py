@@ -7,14 +7,12 @@
 import numpy as np
 import numpy.typing as npt
 
+from promptlang.runtime.batch import Lane
 from promptlang.runtime.radix_tree import Node, RadixTree
 from promptlang.runtime.slots import Run, SlotAllocator, runs
 
 Slots = npt.NDArray[np.int32]
 _EMPTY: Slots = np.empty(0, np.int32)
-
-GROWTH = 16
-"""Slots taken at once for an answer's tail, so that it stays one contiguous run."""
 
 
 class KvCache:
@@ -118,6 +116,26 @@ class Sequence:
 
     def _keys(self, start: int, end: int) -> Slots:
         return np.array(self.tokens[start - self.start : end - self.start], dtype=np.int32)
+
+    def next_lane(self, budget: int, growth: int = 0) -> Lane | None:
+        """The next tokens to compute, with slots of their own; None when there is no room.
+
+        Args:
+            budget: the most tokens.
+            growth: as in `reserve`.
+        """
+        start = self.computed
+        count = min(self.pending, budget)
+        slots = self.reserve(count, growth)
+        if slots is None:
+            return None
+        return Lane(
+            tokens=self.tokens[start - self.start : start - self.start + count],
+            start=start,
+            slots=slots,
+            context=self.context(start),
+            wants="last" if start + count == self.end else "none",
+        )
 
     def reserve(self, count: int, growth: int = 0) -> Slots | None:
         """Slots for the next `count` tokens, now part of the tail; None when there is no room.

@@ -40,8 +40,7 @@ class AnswerText:
     @property
     def text(self) -> str:
         """The answer without its stop string; a broken last character is replaced."""
-        end = len(self._bytes) if self.stopped_at is None else self.stopped_at
-        return bytes(self._bytes[self._withdrawn : end]).decode(errors="replace")
+        return bytes(self._bytes[self._withdrawn : self._final_end()]).decode(errors="replace")
 
     def show(self, final: bool = False) -> str:
         """The text that has become safe to show since the last call."""
