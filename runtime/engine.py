@@ -79,7 +79,9 @@ class Engine:
         per_token = KvPool.bytes_per_token(self.model.shape, self.model.dtype)
         size = (options.kv_bytes or min(DEFAULT_KV_BYTES, _available_memory() // 4)) // per_token
         if size < 2:
-            raise RequestError(f"a KV budget of {options.kv_bytes} bytes holds no token: one takes {per_token} bytes")
+            raise RequestError(
+                f"a KV budget of {options.kv_bytes} bytes holds fewer than two tokens: one takes {per_token} bytes"
+            )
         return size
 
     def _pool(self, size: int) -> KvPool:
