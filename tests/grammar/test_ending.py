@@ -54,6 +54,6 @@ def test_there_is_no_end_beyond_the_limit(byte_level: Vocabulary) -> None:
 def test_an_end_is_found_fast(shape: Shape, embedded_vocabulary: Vocabulary) -> None:
     state = compile_constraint(shape, embedded_vocabulary).start()
     shortest_end(state, 32)
-    started = time.perf_counter()
+    started = time.process_time()
     shortest_end(state, 32)
-    assert time.perf_counter() - started < 0.05
+    assert time.process_time() - started < 0.05
