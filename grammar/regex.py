@@ -179,19 +179,6 @@ def size(regex: Regex) -> int:
             return min(MANY, size(item) * max(1, low + 1 if high is None else high))
 
 
-def matches_nothing(regex: Regex) -> bool:
-    """Whether no text at all matches."""
-    match regex:
-        case Characters(ranges=ranges):
-            return not ranges
-        case Concatenation(parts=parts):
-            return any(matches_nothing(part) for part in parts)
-        case Alternation(options=options):
-            return all(matches_nothing(option) for option in options)
-        case Repetition(item=item, low=low):
-            return low > 0 and matches_nothing(item)
-
-
 def nested_count(regex: Regex) -> int:
     """The largest product of the counts of repetitions that stand inside one another."""
     match regex:

@@ -21,7 +21,6 @@ from promptlang.grammar.regex import (
     Repetition,
     either,
     literal,
-    matches_nothing,
     nested_count,
     then,
 )
@@ -118,8 +117,6 @@ class _Parser:
             options.append(self._option())
         if self.at < len(self.pattern):
             raise self._unexpected()
-        if all(matches_nothing(option.regex) for option in options):
-            raise ConstraintError(f"no text matches the pattern /{self.pattern}/")
         return options
 
     def _option(self) -> _Option:
@@ -222,11 +219,15 @@ class _Parser:
 
     def _set(self) -> Characters:
         negated = self._take("^")
+        if self._peek() == "]":
+            raise self._error(r"a ] that begins [...] reads differently from engine to engine; it is written \]")
         ranges: list[tuple[int, int]] = []
         while not self._take("]"):
             ranges += self._set_item()
-        chosen = Characters.of(ranges)
-        return chosen.negated() if negated else chosen
+        chosen = Characters.of(ranges).negated() if negated else Characters.of(ranges)
+        if not chosen.ranges:
+            raise self._error("no text matches a set [...] that leaves out every character")
+        return chosen
 
     def _set_item(self) -> list[tuple[int, int]]:
         first = self._set_character()

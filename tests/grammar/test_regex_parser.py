@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from promptlang.grammar.acceptor import matches
@@ -85,6 +85,9 @@ def test_a_search_covers_the_whole_texts_with_a_match_inside(pattern: str, text:
         (r"(?:a{1,1000}){1,1000}", "{1,1000}"),
         ("(" * 60 + "a" + ")" * 60, "deeper"),
         ("a" * 20_000, "longer"),
+        ("[]|", r"\]"),
+        ("[^]a]", r"\]"),
+        (r"a|[^\s\S]", "every character"),
     ],
 )
 def test_what_is_not_in_the_dialect_is_refused_by_name(pattern: str, name: str) -> None:
@@ -93,6 +96,8 @@ def test_what_is_not_in_the_dialect_is_refused_by_name(pattern: str, name: str) 
     assert name in str(caught.value)
 
 
+@example("[]|")
+@example(r"a|[^\s\S]")
 @given(st.text(st.sampled_from(list(r"ab1.*+?{},()[]^$|\-dwsx:P<>=!")), max_size=12))
 def test_any_text_is_a_pattern_or_a_clear_refusal(pattern: str) -> None:
     try:
