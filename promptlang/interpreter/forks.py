@@ -1,0 +1,164 @@
+"""Branches: `fork`, `keep` and `adopt`. Who lives at a `keep` is decided in `branches.py`."""
+
+from dataclasses import replace
+from typing import Any
+
+from promptlang.ast import Expression
+from promptlang.graph import AdoptNode, ForkNode, KeepNode, Region
+from promptlang.interpreter.branches import BranchGroup, BranchValue, Pruned
+from promptlang.interpreter.machine import Machine
+from promptlang.interpreter.run import Frame, RunError
+from promptlang.interpreter.values import is_whole, items_of, unpack
+from promptlang.tasks import TaskCancelled
+from promptlang.values import RecordValue, render_text
+
+MOST_BRANCHES = 4096
+
+
+async def run_fork(machine: Machine, node: ForkNode, frame: Frame) -> None:
+    items = _fork_items(node, frame)
+    frames = await _branch_frames(machine, node, items, frame)
+    if node.ends_prompt:
+        frame.prompt.release()
+    group = BranchGroup()
+    for index, branch_frame in enumerate(frames):
+        branch_frame.branch = group.add()
+        body = node.bodies[index] if node.kind == "arms" else node.bodies[0]
+        branch_frame.branch.run(machine.loop.spawn(_branch(machine, node, body, branch_frame)))
+    try:
+        await group.finished()
+    finally:
+        group.cancel()
+    values = [branch.value for branch in group.branches]
+    if frames and not any(values) and not node.allow_none:
+        raise RunError(f"keep left no branch of {node.name}; say `or none` where that may be", node.span, frame.path)
+    _bind_branches(node, _copied(values, len(items)) if node.is_merged else values, frame)
+
+
+def _fork_items(node: ForkNode, frame: Frame) -> list[Any]:
+    """What tells the branches apart, one item a branch."""
+    if node.kind == "arms":
+        return list(node.arms)
+    assert node.over is not None
+    return _branch_items(node.over, frame) if node.kind == "count" else items_of(node.over, frame)
+
+
+async def _branch_frames(machine: Machine, node: ForkNode, items: list[Any], frame: Frame) -> list[Frame]:
+    key = frame.visit(node)
+    start = await _fork_head(machine, node, frame) if node.head.nodes and items else frame
+    frames = []
+    for index, item in enumerate(items[:1] if node.is_merged else items):
+        name = item if node.kind == "arms" else index
+        label = f"{node.name}.{item}" if node.kind == "arms" else f"{node.name}[{index}]"
+        branch_frame = _branch_frame(start, (*frame.path, label), (*key, name))
+        if start is not frame:
+            branch_frame.said = start.said
+        if node.kind == "each":
+            unpack(node.targets, item, branch_frame, node.span)
+        frames.append(branch_frame)
+    if start is not frame:
+        start.prompt.release()
+    return frames
+
+
+async def _fork_head(machine: Machine, node: ForkNode, frame: Frame) -> Frame:
+    """A frame whose prompt holds what every branch begins with."""
+    head = _branch_frame(frame, (*frame.path, node.name), frame.key)
+    await machine.region(node.head, head)
+    frame.run.observer.ended(head.path)
+    return head
+
+
+def _branch_items(over: Expression, frame: Frame) -> list[Any]:
+    count = frame.value(over)
+    if not is_whole(count) or not 0 <= count <= MOST_BRANCHES:
+        raise RunError(
+            f"fork needs a count from 0 to {MOST_BRANCHES}, not {render_text(count)}",
+            over.span,
+            frame.path,
+        )
+    return [None] * count
+
+
+def _branch_frame(frame: Frame, path: tuple[str, ...], key: tuple[int | str, ...]) -> Frame:
+    prompt = frame.prompt.fork()
+    frame.run.prompts.append(prompt)
+    return Frame(frame.run, frame.graph, prompt, dict(frame.scope), frame.constants, path, key)
+
+
+async def _branch(machine: Machine, node: ForkNode, body: Region, frame: Frame) -> BranchValue | None:
+    """A branch's value; None when it was pruned."""
+    assert frame.branch is not None
+    try:
+        await _branch_body(machine, body, frame)
+    except Pruned:
+        frame.run.observer.pruned(frame.path)
+        frame.prompt.release()
+        return None
+    except TaskCancelled:
+        frame.run.observer.pruned(frame.path)
+        frame.prompt.release()
+        raise
+    frame.run.observer.ended(frame.path)
+    if not node.keeps_prompts:
+        frame.prompt.release()
+    return BranchValue(frame.branch.index, frame.variables, frame.said, frame.logprob, frame.prompt, frame.scope)
+
+
+async def _branch_body(machine: Machine, body: Region, frame: Frame) -> None:
+    try:
+        await machine.region(body, frame)
+        await machine.join(frame)
+    finally:
+        frame.cancel_calls()
+
+
+def _bind_branches(node: ForkNode, values: list[BranchValue | None], frame: Frame) -> None:
+    if node.kind == "arms":
+        frame.bind(node.name, RecordValue(node.name, dict(zip(node.arms, values, strict=True))))
+    else:
+        frame.bind(node.name, [value for value in values if value is not None])
+
+
+async def run_keep(machine: Machine, node: KeepNode, frame: Frame) -> None:
+    branch = frame.branch
+    assert branch is not None, "the checker lets `keep` stand only in a fork"
+    if node.kind == "where":
+        assert node.by is not None
+        if not frame.value(node.by):
+            raise Pruned
+        return
+    assert node.count is not None
+    count = frame.value(node.count)
+    if not is_whole(count) or count < 0:
+        raise RunError(
+            f"keep needs a whole number of branches, not {render_text(count)}",
+            node.count.span,
+            frame.path,
+        )
+    if node.kind == "first":
+        branch.arrive_first(node.id, count)
+        return
+    assert node.by is not None
+    score = frame.value(node.by)
+    if not isinstance(score, int | float) or score != score:
+        raise RunError(f"keep ranks by a number, not {render_text(score)!r}", node.by.span, frame.path)
+    await branch.arrive_best(node.id, count, float(score))
+
+
+async def run_adopt(machine: Machine, node: AdoptNode, frame: Frame) -> None:
+    branch = frame.value(node.branch)
+    if not isinstance(branch, BranchValue):
+        raise RunError("adopt needs a branch that survived its fork", node.span, frame.path)
+    frame.prompt.release()
+    frame.prompt = branch.prompt.fork()
+    frame.run.prompts.append(frame.prompt)
+    frame.scope.update(branch.scope)
+    frame.own.update(branch.fields)
+    frame.say(branch.text)
+    frame.logprob += branch.logprob
+
+
+def _copied(values: list[BranchValue | None], count: int) -> list[BranchValue | None]:
+    """The one branch that ran, `count` times."""
+    return [replace(value, index=index) for value in values if value is not None for index in range(count)]

@@ -1,0 +1,113 @@
+"""Runs graphs: every branch a coroutine, every model call a request to the engine."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from promptlang.graph import (
+    AdoptNode,
+    CallNode,
+    ForkNode,
+    ForNode,
+    GenNode,
+    Graph,
+    IfNode,
+    JumpNode,
+    KeepNode,
+    LetNode,
+    LogNode,
+    Node,
+    PinNode,
+    ReturnNode,
+    ScoreNode,
+    SelectNode,
+    TextNode,
+    TurnNode,
+    UseNode,
+    WhileNode,
+)
+from promptlang.interpreter.answers import run_gen, run_score, run_select
+from promptlang.interpreter.flow import run_for, run_if, run_jump, run_while
+from promptlang.interpreter.forks import run_adopt, run_fork, run_keep
+from promptlang.interpreter.machine import Handler, Machine
+from promptlang.interpreter.observer import Observer, SilentObserver
+from promptlang.interpreter.programs import run_call, run_program, run_return, run_use
+from promptlang.interpreter.prompts import run_pin, run_text, run_turn
+from promptlang.interpreter.run import Frame, Outcome, Run
+from promptlang.interpreter.values import run_let, run_log
+from promptlang.runtime.engine import Engine
+from promptlang.runtime.usage import Usage
+from promptlang.tasks import Task
+from promptlang.values import Value
+
+T = TypeVar("T")
+
+HANDLERS: Mapping[type[Node], Handler] = {
+    TextNode: run_text,
+    TurnNode: run_turn,
+    GenNode: run_gen,
+    SelectNode: run_select,
+    ScoreNode: run_score,
+    LetNode: run_let,
+    CallNode: run_call,
+    UseNode: run_use,
+    IfNode: run_if,
+    ForNode: run_for,
+    WhileNode: run_while,
+    JumpNode: run_jump,
+    ForkNode: run_fork,
+    KeepNode: run_keep,
+    AdoptNode: run_adopt,
+    PinNode: run_pin,
+    LogNode: run_log,
+    ReturnNode: run_return,
+}
+"""How each kind of node runs."""
+
+
+class Interpreter:
+    """Runs the programs of one bundle on one engine.
+
+    Args:
+        engine: does the model's work.
+        graphs: the programs, by name.
+        seed: of every run.
+    """
+
+    def __init__(self, engine: Engine, graphs: Mapping[str, Graph], seed: int = 0) -> None:
+        self._machine = Machine(engine, graphs, HANDLERS)
+        self._seed = seed
+
+    def start(
+        self,
+        name: str,
+        arguments: Mapping[str, Value],
+        row: int = 0,
+        observer: Observer | None = None,
+        usage: Usage | None = None,
+    ) -> Task[Outcome]:
+        """Begin a run; it moves when `wait` steps the engine.
+
+        Args:
+            name: the program.
+            arguments: by parameter name, already validated (`bind_arguments`).
+            row: the row of data, for random numbers.
+            observer: sees the run.
+            usage: takes its numbers; they are there when the run fails, too.
+        """
+        run = Run(self._seed, row, usage or Usage(), observer or SilentObserver())
+        return self._machine.loop.spawn(self._outcome(self._machine.graphs[name], dict(arguments), run))
+
+    def wait(self, task: Task[T]) -> T:
+        """Step the engine until the task is done; other tasks go on beside it."""
+        return self._machine.loop.run(task, self._machine.engine.step)
+
+    async def _outcome(self, graph: Graph, arguments: dict[str, Any], run: Run) -> Outcome:
+        frame = Frame(run, graph, self._machine.new_prompt(run), arguments, graph.constants)
+        try:
+            result = await run_program(self._machine, frame)
+            return Outcome(result, frame.variables, run.usage)
+        finally:
+            for prompt in run.prompts:
+                prompt.release()
+            for node in run.pins:
+                self._machine.engine.unpin(node)

@@ -1,0 +1,71 @@
+"""What all runs of an interpreter share, and how a block of nodes runs."""
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from promptlang.expressions import EvaluationError
+from promptlang.grammar.constraint import ConstraintError
+from promptlang.graph import Graph, Node, Region
+from promptlang.interpreter.run import Frame, Run, RunError
+from promptlang.runtime.chat_template import TemplateError
+from promptlang.runtime.engine import Engine
+from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.requests import RequestError
+from promptlang.tasks import Future, Loop
+
+Handler: TypeAlias = Callable[["Machine", Any, Frame], Coroutine[Any, None, None]]
+"""Runs one node on a frame."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What runs nodes.
+
+    Attributes:
+        engine: does the model's work.
+        graphs: the programs, by name.
+        handlers: how each kind of node runs.
+        loop: runs the coroutines.
+    """
+
+    engine: Engine
+    graphs: Mapping[str, Graph]
+    handlers: Mapping[type[Node], Handler]
+    loop: Loop = field(default_factory=Loop)
+
+    async def region(self, region: Region, frame: Frame) -> None:
+        """Run the nodes of a region, one after another.
+
+        Raises:
+            RunError: a node failed.
+        """
+        for node in region.nodes:
+            try:
+                await self.settle(node.reads, frame)
+                await self.handlers[type(node)](self, node, frame)
+                if node.ends_prompt:
+                    frame.prompt.release()
+            except EvaluationError as error:
+                raise RunError(error.message, error.span, frame.path) from error
+            except (RequestError, TemplateError, ConstraintError) as error:
+                raise RunError(str(error), node.span, frame.path) from error
+
+    async def settle(self, names: Iterable[str], frame: Frame) -> None:
+        """Wait until the named variables are known."""
+        for name in sorted(names):
+            value = frame.scope.get(name)
+            if isinstance(value, Future):
+                frame.scope[name] = await value
+
+    async def join(self, frame: Frame) -> None:
+        """Wait for the calls under way; every fault is raised, even where nothing reads the value."""
+        await self.settle(frame.scope.keys(), frame)
+        for task in frame.pending:
+            await task
+
+    def new_prompt(self, run: Run) -> Prompt:
+        """An empty prompt; the run releases it at its end."""
+        prompt = self.engine.new_prompt()
+        run.prompts.append(prompt)
+        return prompt

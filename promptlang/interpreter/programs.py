@@ -1,0 +1,89 @@
+"""Programs, the programs that they call, fragments, and what they return."""
+
+from typing import Any
+
+from promptlang.conversion import ArgumentsError, bind_arguments, from_json, to_json
+from promptlang.expressions import evaluate
+from promptlang.grammar.reader import validate
+from promptlang.graph import CallNode, Graph, ReturnNode, UseNode
+from promptlang.interpreter.machine import Machine
+from promptlang.interpreter.run import Frame, RunError
+from promptlang.source import Span
+from promptlang.values import Value
+
+DEEPEST_CALL = 64
+
+
+class _Return(Exception):
+    """`return` on its way to its program."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
+async def run_program(machine: Machine, frame: Frame) -> Value:
+    """Run a program to its end; gives its result."""
+    try:
+        await machine.region(frame.graph.body, frame)
+        await machine.join(frame)
+    except _Return as returned:
+        await machine.join(frame)
+        return returned.value
+    finally:
+        frame.cancel_calls()
+    return frame.variables
+
+
+async def run_call(machine: Machine, node: CallNode, frame: Frame) -> None:
+    """Start a program on a prompt of its own; who reads its result waits for it."""
+    if len(frame.path) >= DEEPEST_CALL:
+        raise RunError(f"calls nest deeper than {DEEPEST_CALL}", node.span, frame.path)
+    graph = machine.graphs[node.callee]
+    given = {name: frame.value(value) for name, value in node.arguments.items()}
+    path = (*frame.path, frame.call_label(node.callee))
+    arguments = _bound(graph, given, node.span, path)
+    callee = Frame(frame.run, graph, machine.new_prompt(frame.run), arguments, graph.constants, path, frame.visit(node))
+    task = machine.loop.spawn(run_program(machine, callee))
+    task.when_done(lambda: frame.run.observer.ended(path))
+    frame.pending.append(task)
+    frame.bind(node.target, task)
+
+
+def _bound(graph: Graph, given: dict[str, Any], span: Span, path: tuple[str, ...]) -> dict[str, Any]:
+    try:
+        return bind_arguments(graph, given)
+    except ArgumentsError as error:
+        raise RunError(str(error), span, path) from error
+
+
+async def run_use(machine: Machine, node: UseNode, frame: Frame) -> None:
+    scope = {name: frame.value(value) for name, value in node.arguments.items()}
+    for parameter in node.parameters:
+        if parameter.name not in scope:
+            assert parameter.default is not None
+            scope[parameter.name] = evaluate(parameter.default, node.constants)
+    outer = frame.scope, frame.own, frame.constants
+    frame.scope, frame.own, frame.constants = scope, set(), node.constants
+    try:
+        await machine.region(node.body, frame)
+    finally:
+        frame.scope, frame.own, frame.constants = outer
+
+
+async def run_return(machine: Machine, node: ReturnNode, frame: Frame) -> None:
+    raise _Return(_promised(node, frame))
+
+
+def _promised(node: ReturnNode, frame: Frame) -> Value:
+    """The result, as the program's header says it looks."""
+    value: Value = frame.value(node.value)
+    shape = frame.graph.returns
+    if shape is None:
+        return value
+    data = to_json(value)
+    try:
+        validate(shape, data)
+    except ValueError as error:
+        message = f"the result is not what {frame.graph.name} promises: {error}"
+        raise RunError(message, node.span, frame.path) from error
+    return from_json(shape, data)

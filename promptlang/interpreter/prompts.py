@@ -1,0 +1,35 @@
+"""Text, turns and pins: what goes into a prompt without a model call."""
+
+from promptlang.graph import PinNode, TextNode, TurnNode
+from promptlang.interpreter.machine import Machine
+from promptlang.interpreter.run import Frame
+
+
+async def run_text(machine: Machine, node: TextNode, frame: Frame) -> None:
+    text = frame.text(node.text)
+    frame.prompt.add(text)
+    frame.say(text)
+    frame.run.observer.text(frame.path, text)
+
+
+async def run_turn(machine: Machine, node: TurnNode, frame: Frame) -> None:
+    if frame.said and not frame.said.endswith("\n"):
+        frame.say("\n")
+    frame.prompt.open(node.role)
+    frame.run.observer.turn(frame.path, node.role)
+    try:
+        await machine.region(node.body, frame)
+    finally:
+        frame.prompt.close()
+
+
+async def run_pin(machine: Machine, node: PinNode, frame: Frame) -> None:
+    frame.pins.append(len(frame.prompt.flush()))
+
+
+def lock_pins(machine: Machine, frame: Frame) -> None:
+    """Lock what was pinned, now that a model call has computed it."""
+    while frame.pins and machine.engine.cache.shares:
+        node = machine.engine.pin(frame.prompt.flush()[: frame.pins.pop()])
+        if node is not None:
+            frame.run.pins.append(node)

@@ -1,0 +1,138 @@
+"""What a run consists of: frames, each one prompt with its variables."""
+
+from collections import ChainMap, Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from promptlang.ast import Expression
+from promptlang.expressions import evaluate
+from promptlang.graph import Graph, Node
+from promptlang.interpreter.branches import Branch
+from promptlang.interpreter.observer import Observer, SilentObserver
+from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.usage import Usage
+from promptlang.source import Span
+from promptlang.tasks import Task
+from promptlang.values import Value, render_text
+
+
+class RunError(Exception):
+    """A fault while a program ran.
+
+    Args:
+        message: what happened, in one sentence.
+        span: the statement.
+        path: the branch it happened in, outermost first (`drafts[2]`).
+    """
+
+    def __init__(self, message: str, span: Span, path: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.path = path
+
+
+@dataclass
+class Run:
+    """One program run.
+
+    Attributes:
+        seed, row: with a branch's path and a count of its calls, what its random numbers depend on.
+        usage: its numbers.
+        observer: who watches.
+        prompts: all prompts it made; released at its end.
+        pins: tree nodes locked by `pin`; unlocked at its end.
+    """
+
+    seed: int
+    row: int
+    usage: Usage = field(default_factory=Usage)
+    observer: Observer = field(default_factory=SilentObserver)
+    prompts: list[Prompt] = field(default_factory=list)
+    pins: list[Any] = field(default_factory=list)
+
+
+@dataclass
+class Frame:
+    """One prompt with its variables: a program's own, a branch's, or that of a program that was called.
+
+    Attributes:
+        run, graph: what it belongs to.
+        prompt: what the model sees.
+        scope: the variables by name; one whose call is under way holds its task.
+        constants: what the names of the file mean.
+        path: the branch, as messages say it, outermost first.
+        key: the branch, as random numbers depend on it.
+        branch: its place among its siblings, where it is a branch.
+        own: the names of variables that were bound here.
+        pending: calls that were started.
+        pins: lengths of the prompt that `pin` asked to keep, not locked yet.
+        said: what was added to the prompt, without markup.
+        logprob: of all that the model wrote.
+        visits, called: how often each node ran, and each program was called.
+    """
+
+    run: Run
+    graph: Graph
+    prompt: Prompt
+    scope: dict[str, Any]
+    constants: dict[str, Value]
+    path: tuple[str, ...] = ()
+    key: tuple[int | str, ...] = ()
+    branch: Branch | None = None
+    own: set[str] = field(default_factory=set)
+    pending: list[Task[Any]] = field(default_factory=list)
+    pins: list[int] = field(default_factory=list)
+    said: str = ""
+    logprob: float = 0.0
+    visits: Counter[int] = field(default_factory=Counter)
+    called: Counter[str] = field(default_factory=Counter)
+
+    def say(self, text: str) -> None:
+        """Take down what was added to the prompt."""
+        self.said += text
+
+    def value(self, expression: Expression) -> Any:
+        """An expression's value; whatever it reads must be known."""
+        return evaluate(expression, ChainMap(self.scope, self.constants))
+
+    def text(self, expression: Expression) -> str:
+        """An expression's value as it stands in a prompt."""
+        return render_text(self.value(expression))
+
+    def cancel_calls(self) -> None:
+        """End the programs that were called here and still run."""
+        for task in self.pending:
+            task.cancel()
+
+    def visit(self, node: Node) -> tuple[int | str, ...]:
+        """Names this visit of a node, for random numbers: the same in every run, whatever else goes on, and whatever
+        a pass took out or moved."""
+        self.visits[node.id] += 1
+        return (*self.key, node.id, self.visits[node.id])
+
+    def call_label(self, callee: str) -> str:
+        """What a call of a program adds to the path: `route()`, `route()[1]` for the second one."""
+        self.called[callee] += 1
+        earlier = self.called[callee] - 1
+        return f"{callee}()[{earlier}]" if earlier else f"{callee}()"
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """What was bound here, without what came from outside."""
+        return {name: value for name, value in self.scope.items() if name in self.own}
+
+    def bind(self, name: str | None, value: Any) -> None:
+        """Give a variable its value; no name, no variable."""
+        if name is not None:
+            self.scope[name] = value
+            self.own.add(name)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a program ended: its result, its variables, its numbers."""
+
+    result: Value
+    variables: dict[str, Value]
+    usage: Usage
