@@ -17,6 +17,11 @@ Mask = npt.NDArray[np.int32]
 """Packed allowed-token bits, int32 [ceil(vocabulary / 32)]; token t is bit t % 32 of word t // 32."""
 
 
+def allows(mask: Mask, token: int) -> bool:
+    """Whether a mask has a token."""
+    return bool(mask[token >> 5] >> (token & 31) & 1)
+
+
 class State(Protocol):
     """Where one answer stands under its constraint."""
 

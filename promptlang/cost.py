@@ -214,6 +214,8 @@ class GuessingModel:
         seed: of its answers.
     """
 
+    weights = "guesses"
+
     def __init__(self, tokenizer: Tokenizer, length: Length, seed: int) -> None:
         size = tokenizer.vocab_size
         self.shape = ModelShape(

@@ -198,7 +198,8 @@ class Engine:
                 job.accept(logits[row : row + rows])
             row += rows
         if choosing:
-            tokens, logprobs = sample(logits[torch.tensor(picks)], [row for _, row in choosing])
+            values = logits.cpu().numpy()
+            tokens, logprobs = sample([values[pick] for pick in picks], [row for _, row in choosing])
             for (job, _), token, logprob in zip(choosing, tokens, logprobs, strict=True):
                 self._accept(job, token, logprob)
 

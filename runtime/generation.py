@@ -1,6 +1,6 @@
 """An answer being written: prompt first, then token by token until something ends it."""
 
-from promptlang.grammar.constraint import Mask
+from promptlang.grammar.constraint import Mask, allows
 from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.batch import Lane
@@ -102,8 +102,8 @@ class GenerateJob:
 
     def _ends_with(self, token: int) -> bool:
         if self._state is not None and self._may_end_anywhere:
-            return not _allows(self._state.mask(), token)
-        return self._state is None and not _allows(self._vocabulary.text_mask, token)
+            return not allows(self._state.mask(), token)
+        return self._state is None and not allows(self._vocabulary.text_mask, token)
 
     def _append(self, token: int, logprob: float) -> None:
         if self._state is not None:
@@ -175,7 +175,3 @@ class GenerateJob:
     def release(self) -> None:
         """Give back everything; the answer so far stays, so that `sequence.attach()` resumes it."""
         self.sequence.release()
-
-
-def _allows(mask: Mask, token: int) -> bool:
-    return bool(mask[token >> 5] >> (token & 31) & 1)

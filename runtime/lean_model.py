@@ -8,9 +8,8 @@ models", 2023.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -19,7 +18,8 @@ from torch.nn.functional import embedding, silu
 from promptlang.kernels.tree_attention import attend
 from promptlang.runtime.batch import Batch
 from promptlang.runtime.kv_pool import KvPool, ModelShape, read_windows
-from promptlang.runtime.linear import FourBitLinear, HalfLinear, Linear, Product
+from promptlang.runtime.layouts import Layouts
+from promptlang.runtime.linear import MakeProduct, Product
 
 Weights = Mapping[str, torch.Tensor]
 
@@ -82,31 +82,27 @@ class LeanModel:
     Args:
         config: its dimensions.
         weights: by the names that transformers gives them.
-        dtype: what they are computed in.
-        four_bits: keep the layers' weights in four bits, and the head in bfloat16.
+        layouts: how weights are kept, and what is computed in.
     """
 
-    def __init__(
-        self,
-        config: LeanConfig,
-        weights: Weights,
-        dtype: torch.dtype = torch.float32,
-        four_bits: bool = False,
-    ) -> None:
+    def __init__(self, config: LeanConfig, weights: Weights, layouts: Layouts | None = None) -> None:
+        layouts = layouts or Layouts()
         self.shape = config.shape
-        self.dtype = dtype
+        self.dtype = layouts.dtype
         self._config = config
-        self._embedding = weights["model.embed_tokens.weight"].to(dtype)
+        self._embedding = weights["model.embed_tokens.weight"].to(self.dtype)
         self.device = self._embedding.device
-        product = FourBitLinear if four_bits else partial(Linear, keeps_plain=_fits_twice(weights))
+        make_product = layouts.for_layers(weights)
         self._layers = [
-            _Layer(config, index, _below(weights, f"model.layers.{index}.", dtype), product)
+            _Layer(config, index, _below(weights, f"model.layers.{index}."), make_product)
             for index in range(config.shape.layers)
         ]
-        self._norm = _Norm(weights["model.norm.weight"].to(dtype), config.epsilon)
-        head = self._embedding if config.tied else weights["lm_head.weight"].to(dtype)
-        self._head: Product = HalfLinear(head) if four_bits else Linear(head, keeps_plain=config.tied)
+        self._norm = _Norm(weights["model.norm.weight"], config.epsilon)
+        head = self._embedding if config.tied else weights["lm_head.weight"].to(self.dtype)
+        self._head = layouts.for_head(head, has_plain=config.tied)
         self._frequencies = _frequencies(config).to(self.device)
+        layouts.settle()
+        self.weights = layouts.description
 
     @torch.inference_mode()
     def forward(self, batch: Batch, pool: KvPool) -> torch.Tensor:
@@ -161,12 +157,12 @@ class _Norm:
 
 
 class _Layer:
-    def __init__(self, config: LeanConfig, index: int, weights: Weights, product: Callable[..., Product]) -> None:
+    def __init__(self, config: LeanConfig, index: int, weights: Weights, make_product: MakeProduct) -> None:
         def fused(*names: str) -> Product:
             """Several products with one input as one."""
             biases = [weights[f"{name}.bias"] for name in names if f"{name}.bias" in weights]
             weight = torch.cat([weights[f"{name}.weight"] for name in names])
-            return product(weight, torch.cat(biases) if biases else None)
+            return make_product(weight, torch.cat(biases) if biases else None)
 
         self._shape = config.shape
         self._index = index
@@ -211,17 +207,8 @@ def _says_its_windows(config: Mapping[str, Any]) -> bool:
     return not config.get("use_sliding_window") or bool(config.get("layer_types"))
 
 
-def _below(weights: Weights, prefix: str, dtype: torch.dtype) -> Weights:
-    return {name.removeprefix(prefix): tensor.to(dtype) for name, tensor in weights.items() if name.startswith(prefix)}
-
-
-_TWICE = 1 << 30
-"""Layers of up to this many bytes are kept in two layouts."""
-
-
-def _fits_twice(weights: Weights) -> bool:
-    layers = (tensor for name, tensor in weights.items() if name.startswith("model.layers."))
-    return sum(tensor.nbytes for tensor in layers) <= _TWICE
+def _below(weights: Weights, prefix: str) -> Weights:
+    return {name.removeprefix(prefix): tensor for name, tensor in weights.items() if name.startswith(prefix)}
 
 
 def _head_norm(config: LeanConfig, weights: Weights) -> _Norm | None:

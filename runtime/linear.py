@@ -1,5 +1,7 @@
 """Matrix products with fixed weights, laid out once for the processor that will run them."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -10,64 +12,59 @@ class Product(Protocol):
     """`x @ weight.T + bias` for a weight [out, in] and a bias [out] or None."""
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        """[rows, in] to [rows, out]."""
+        """[rows, in] to [rows, out], in x's type."""
 
 
-FEW_ROWS = 3
-"""Up to this many rows the plain layout is the faster one: oneDNN takes 20 to 40 µs a call beside its arithmetic."""
+MakeProduct = Callable[[torch.Tensor, torch.Tensor | None], Product]
+"""A product from its weight and its bias."""
 
 
-class Linear:
-    """A product in the weight's own precision.
-
-    On a CPU the weight is kept in oneDNN's blocked layout. Besides being faster than the plain layout for all but a
-    handful of rows, it gives a row the same bits whatever rows stand beside it (in float32; measured: one row alone may
-    differ where inputs are wide), so that a sequence's logits hardly depend on its neighbours here.
+class PlainLinear:
+    """A product with the weight as it is: torch's own.
 
     Args:
         weight: [out, in].
         bias: [out], or None.
-        keeps_plain: keep the plain layout too, for up to `FEW_ROWS` rows in float32: a step of one sequence is then a
-            fifth faster, for twice the memory. Few and many rows differ in their last bits.
     """
 
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None, *, keeps_plain: bool = False) -> None:
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> None:
+        self._weight = weight
         self._bias = bias
-        self._packed = torch.ops.mkldnn._reorder_linear_weight(weight) if _can_pack(weight) else None
-        is_needed = self._packed is None or (keeps_plain and weight.dtype is torch.float32)
-        self._plain = weight if is_needed else None
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """[rows, in] to [rows, out]."""
-        if self._plain is not None and (self._packed is None or len(x) <= FEW_ROWS):
-            return linear(x, self._plain, self._bias)
+        return linear(x, self._weight, self._bias)
+
+
+class PackedLinear:
+    """A product with the weight in oneDNN's blocked layout.
+
+    Besides being faster than the plain layout for all but a handful of rows, it gives a row the same bits whatever rows
+    stand beside it (in float32; measured: one row alone may differ where inputs are wide), so that a sequence's logits
+    hardly depend on its neighbours here.
+
+    Args:
+        weight: [out, in], of a type that `can_pack`.
+        bias: [out], or None.
+    """
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> None:
+        self._packed = torch.ops.mkldnn._reorder_linear_weight(weight)
+        self._bias = bias
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """[rows, in] to [rows, out]."""
         product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, self._packed, self._bias, "none", [], "")
         return product
 
 
-def _can_pack(weight: torch.Tensor) -> bool:
-    if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():
+def can_pack(dtype: torch.dtype, device: torch.device) -> bool:
+    """Whether oneDNN multiplies this type here."""
+    if device.type != "cpu" or not torch.backends.mkldnn.is_available():
         return False
-    if weight.dtype is torch.bfloat16:
+    if dtype is torch.bfloat16:
         return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-    return weight.dtype is torch.float32
-
-
-class HalfLinear:
-    """A float32 product whose weight and input are rounded to bfloat16: half the memory to read.
-
-    Where the processor can't multiply in bfloat16 it is a `Linear`. A row's last bits may depend on how many rows there
-    are.
-    """
-
-    def __init__(self, weight: torch.Tensor) -> None:
-        half = weight.bfloat16()
-        self._dtype = torch.bfloat16 if _can_pack(half) else torch.float32
-        self._product = Linear(half if self._dtype is torch.bfloat16 else weight)
-
-    def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        """[rows, in] to [rows, out], float32."""
-        return self._product(x.to(self._dtype)).float()
+    return dtype is torch.float32
 
 
 GROUP = 32
@@ -75,27 +72,27 @@ GROUP = 32
 
 
 class FourBitLinear:
-    """A product with weights in four bits, inputs and outputs rounded to bfloat16; approximate, and fast for few rows.
+    """A product with weights in four bits, and inputs and outputs rounded to bfloat16; approximate.
 
     A weight that comes from a four-bit format keeps its values, up to the rounding of scales to bfloat16. A row has the
     same bits whatever rows stand beside it.
 
     Args:
-        weight: float32 [out, in]; `in` is a multiple of 32 and `out` of 16.
+        weight: [out, in]; `in` is a multiple of 32 and `out` of 16.
         bias: [out], or None.
     """
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> None:
-        levels, scales, zeros = _quantised(weight)
+        levels, scales, zeros = _quantised(weight.float())
         self._bias = bias
         self._packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(levels, 1)
         self._scales_and_zeros = torch.stack([scales.t(), zeros.t()], -1).contiguous()
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        """[rows, in] to [rows, out], float32."""
+        """[rows, in] to [rows, out]."""
         product: torch.Tensor = torch.ops.aten._weight_int4pack_mm_for_cpu(
             x.bfloat16(), self._packed, GROUP, self._scales_and_zeros
-        ).float()
+        ).to(x.dtype)
         return product if self._bias is None else product + self._bias
 
 
@@ -114,3 +111,31 @@ def _quantised(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.
     levels = groups.sub_(least).div_(scales).round_().to(torch.int32).t().reshape(weight.shape)
     zeros = least + 8 * scales
     return levels, scales.view(rows, -1).bfloat16(), zeros.view(rows, -1).bfloat16()
+
+
+@dataclass
+class RowLimit:
+    """Up to how many rows the products of a model go through their layout for few."""
+
+    rows: int
+
+
+class LinearByRows:
+    """One product in two layouts: what is fastest for few rows is not for many.
+
+    Args:
+        width: of the input.
+        few: up to `limit.rows` rows.
+        many: beyond.
+        limit: shared by the products of a model.
+    """
+
+    def __init__(self, width: int, few: Product, many: Product, limit: RowLimit) -> None:
+        self.width = width
+        self.few = few
+        self.many = many
+        self._limit = limit
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """[rows, in] to [rows, out]."""
+        return self.few(x) if len(x) <= self._limit.rows else self.many(x)

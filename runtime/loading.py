@@ -3,13 +3,16 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from promptlang.runtime import embedded
+from promptlang.runtime.crossover import kept_limit, measured_limit
+from promptlang.runtime.layouts import Layouts
 from promptlang.runtime.lean_model import LeanConfig, LeanModel
 from promptlang.runtime.model import ATTENTION, Model, ModelError, TransformersModel, register_attention
 from promptlang.runtime.quiet import quiet_transformers
@@ -21,10 +24,23 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Precision:
-    """How a model computes: the type of its activations, and whether its weights have four bits."""
+    """How a model computes.
+
+    Attributes:
+        dtype: of its activations.
+        four_bits: whether its layers' weights have four bits.
+        one_layout: whether weights are kept in one layout, that all rows go through.
+        kept_in: a folder for what was measured about this machine; None where nothing is kept.
+    """
 
     dtype: torch.dtype
     four_bits: bool = False
+    one_layout: bool = False
+    kept_in: Path | None = None
+
+    def layouts(self) -> Layouts:
+        measure = measured_limit if self.kept_in is None else partial(kept_limit, self.kept_in)
+        return Layouts(self.dtype, self.four_bits, self.one_layout, measure)
 
 
 PRECISIONS = {
@@ -51,16 +67,22 @@ class LoadedModel:
 
 
 def load(
-    name: str = "embedded", *, dtype: str = "float32", cache: bool = True, progress: Progress | None = None
+    name: str = "embedded",
+    *,
+    dtype: str = "float32",
+    one_layout: bool = False,
+    cache: bool = True,
+    progress: Progress | None = None,
 ) -> LoadedModel:
     """Load a model.
 
     Args:
         name: `embedded`, a Hugging Face hub id, a folder with safetensors, or a `.gguf` file.
-        dtype: of weights and activations: `float32`, `bfloat16`, `float16`, or `int4` for weights in four bits (for
-            Llama-like models on a CPU; approximate, faster for a few sequences).
-        cache: keep converted copies of GGUF files, and what tests of other models showed, under the user's cache
-            folder; without it every start converts and tests.
+        dtype: of weights and activations: `float32`, `bfloat16`, `float16`, or `int4` for weights in four bits where
+            a step has few rows (for Llama-like models on a CPU; approximate).
+        one_layout: don't choose the layout of weights by the rows of a step.
+        cache: keep converted copies of GGUF files, what tests of other models showed and what was measured about this
+            machine, under the user's cache folder; without it every start converts, tests and measures.
         progress: told in a few words what takes long.
 
     Raises:
@@ -68,8 +90,10 @@ def load(
     """
     if dtype not in PRECISIONS:
         raise ModelError(f"there is no dtype {dtype}; use one of {', '.join(PRECISIONS)}")
-    precision = PRECISIONS[dtype]
     tell = progress or _ignore
+    precision = replace(PRECISIONS[dtype], one_layout=one_layout)
+    if cache and precision.four_bits:
+        precision = replace(precision, kept_in=_measurements(tell))
     if name == "embedded":
         return _load_embedded(name, precision, cache, tell)
     path = Path(name).expanduser()
@@ -81,6 +105,17 @@ def load(
 
 def _ignore(message: str) -> None:
     """Nobody wants to know."""
+
+
+def _measurements(tell: Progress) -> Path | None:
+    """The folder for what is measured about this machine; None where it can't be had."""
+    folder = embedded.cache_folder().parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        tell(f"what is measured can't be kept: {error}")
+        return None
+    return folder
 
 
 # Where it comes from -------------------------------------------------------------------------------------
@@ -223,7 +258,7 @@ def _lean_model(folder: Path, precision: Precision) -> LeanModel | None:
     weights = {}
     for file in _weights(folder):
         weights.update(load_file(file))
-    return LeanModel(config, weights, precision.dtype, precision.four_bits)
+    return LeanModel(config, weights, precision.layouts())
 
 
 def _load_with_transformers(name: str, folder: Path, precision: Precision, **where: str) -> LoadedModel:
@@ -248,7 +283,7 @@ def _model_of(name: str, network: Any, precision: Precision) -> Model:
     config = {key: value for key, value in network.config.to_dict().items() if key != "quantization_config"}
     lean = LeanConfig.read(config)
     if lean is not None:
-        model: Model = LeanModel(lean, network.state_dict(), precision.dtype, precision.four_bits)
+        model: Model = LeanModel(lean, network.state_dict(), precision.layouts())
     elif not precision.four_bits:
         model = TransformersModel(network)
     else:

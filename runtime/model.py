@@ -21,7 +21,11 @@ class Model(Protocol):
         shape: its dimensions.
         dtype: of its activations; the pool's keys and values too.
         device: where it lives.
+        weights: what its weights are kept in, for reports.
     """
+
+    @property
+    def weights(self) -> str: ...
 
     @property
     def shape(self) -> ModelShape: ...
@@ -69,6 +73,7 @@ class TransformersModel:
         )
         self.dtype: torch.dtype = network.dtype
         self.device: torch.device = network.device
+        self.weights = str(network.dtype).removeprefix("torch.")
         self.network = network.eval()
 
     @torch.inference_mode()

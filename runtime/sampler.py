@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from promptlang.grammar.constraint import Mask
+from promptlang.grammar.constraint import Mask, allows
 
 Values = npt.NDArray[np.float32]
 
@@ -56,11 +55,11 @@ class SamplingRow:
     history: Sequence[int] = ()
 
 
-def sample(logits: torch.Tensor, rows: Sequence[SamplingRow]) -> tuple[list[int], list[float]]:
+def sample(logits: Sequence[Values], rows: Sequence[SamplingRow]) -> tuple[list[int], list[float]]:
     """Choose one token a row.
 
     Args:
-        logits: float32 [R, vocabulary].
+        logits: R of them, float32 [vocabulary] each.
         rows: R of them.
 
     Returns:
@@ -71,7 +70,7 @@ def sample(logits: torch.Tensor, rows: Sequence[SamplingRow]) -> tuple[list[int]
         ValueError: a mask allows no token.
     """
     tokens, logprobs = [], []
-    for values, row in zip(logits.cpu().numpy(), rows, strict=True):
+    for values, row in zip(logits, rows, strict=True):
         token = _choose(values, row)
         tokens.append(token)
         logprobs.append(_logprob(values, token))
@@ -87,6 +86,10 @@ def _choose(values: Values, row: SamplingRow) -> int:
     sampling = row.sampling
     if row.history and sampling.repetition_penalty != 1.0:
         values = _penalised(values, row.history, sampling.repetition_penalty)
+    if sampling.temperature == 0.0:
+        likeliest = int(values.argmax())
+        if row.mask is None or allows(row.mask, likeliest):
+            return likeliest
     if row.mask is not None:
         values = _masked(values, row.mask)
     if sampling.temperature == 0.0:

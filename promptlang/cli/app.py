@@ -89,7 +89,13 @@ def _add_run(commands: "_Commands") -> None:
         "--dtype",
         choices=["float32", "bfloat16", "int4"],
         default="float32",
-        help="how weights are kept: exact (float32, default), smaller, or in four bits and fastest for a few sequences",
+        help="how weights are kept: exact (float32, default), smaller and fast for many sequences (bfloat16), or "
+        "fastest (int4: in four bits for few sequences, in bfloat16 for many)",
+    )
+    run.add_argument(
+        "--deterministic",
+        action="store_true",
+        help="never choose the layout of weights by how many sequences run: slower, more alike in any company",
     )
     run.add_argument("--seed", type=int, default=0, help="of all random numbers (default: 0)")
     run.add_argument("--json", action="store_true", help="print one JSON object: result, variables, numbers")

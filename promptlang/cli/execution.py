@@ -34,11 +34,13 @@ class Session:
 
     Attributes:
         total: the numbers of the whole command.
+        weights: what the model's weights are kept in.
     """
 
     job: Job
     interpreter: Interpreter
     total: Usage
+    weights: str
 
     @classmethod
     def open(cls, job: Job, tell: Callable[[str], None]) -> "Session":
@@ -52,12 +54,12 @@ class Session:
         """
         options = job.options
         try:
-            loaded = load(options.model, dtype=options.dtype, progress=tell)
+            loaded = load(options.model, dtype=options.dtype, one_layout=options.deterministic, progress=tell)
             engine = Engine(loaded, EngineOptions(kv_bytes=options.kv_budget, shares=not options.no_cache))
         except (ModelError, RequestError) as error:
             raise CommandError(str(error)) from error
         engine.usage.load_seconds = perf_counter() - job.started
-        return cls(job, Interpreter(engine, job.graphs, options.seed), engine.usage)
+        return cls(job, Interpreter(engine, job.graphs, options.seed), engine.usage, loaded.model.weights)
 
     # One run -----------------------------------------------------------------------------------------
 
@@ -104,7 +106,7 @@ class Session:
         return {
             "program": self.job.name,
             **ending,
-            "usage": {**usage.as_dict(), "weights": options.dtype},
+            "usage": {**usage.as_dict(), "weights": self.weights},
             "model": options.model,
             "seed": options.seed,
         }

@@ -38,6 +38,7 @@ class RunOptions:
     resume: bool
     model: str
     dtype: str
+    deterministic: bool
     seed: int
     json: bool
     stream: bool | None

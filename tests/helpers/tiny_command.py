@@ -7,7 +7,7 @@ from promptlang.cli import main
 from promptlang.runtime.loading import LoadedModel
 
 
-def load_tiny(name: str, dtype: str = "float32", progress: object = None) -> LoadedModel:
+def load_tiny(name: str, dtype: str = "float32", one_layout: bool = False, progress: object = None) -> LoadedModel:
     return tiny_loaded()
 
 

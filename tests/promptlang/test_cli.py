@@ -13,6 +13,7 @@ import pytest
 from tiny_command import load_tiny
 
 import promptlang.cli.execution as execution
+from promptlang.runtime.loading import LoadedModel
 from promptlang.cli.app import execute
 
 HELPERS = Path(__file__).parent.parent / "helpers"
@@ -97,8 +98,22 @@ def test_json_is_exactly_one_object_with_everything(program: Program, command: C
 
 
 def test_the_usage_says_which_weights_ran(program: Program, command: Command) -> None:
-    _, out, _ = command("run", program(ASK), "--arg", "question=Why?", "--json", "--dtype", "int4")
-    assert json.loads(out)["usage"]["weights"] == "int4"
+    _, out, _ = command("run", program(ASK), "--arg", "question=Why?", "--json")
+    assert json.loads(out)["usage"]["weights"] == "float32"
+
+
+def test_how_weights_are_kept_is_the_users_choice(
+    program: Program, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, object] = {}
+
+    def load(name: str, **options: object) -> LoadedModel:
+        asked.update(options)
+        return load_tiny(name)
+
+    monkeypatch.setattr(execution, "load", load)
+    command("run", program(ASK), "--arg", "question=Why?", "--dtype", "int4", "--deterministic")
+    assert (asked["dtype"], asked["one_layout"]) == ("int4", True)
 
 
 def test_streamed_text_keeps_out_of_stdout(program: Program, command: Command) -> None:

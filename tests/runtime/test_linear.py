@@ -1,9 +1,15 @@
 """Products are right, and a row's result does not depend on its neighbours."""
 
+import time
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 import torch
 
-from promptlang.runtime.linear import FEW_ROWS, FourBitLinear, HalfLinear, Linear
+from promptlang.runtime.crossover import ROWS, kept_limit, measured_limit
+from promptlang.runtime.layouts import FEW_ROWS, MOST_TWICE, Layouts
+from promptlang.runtime.linear import FourBitLinear, LinearByRows, PackedLinear, RowLimit
 
 WEIGHT = torch.randn(48, 64, generator=torch.Generator().manual_seed(0))
 BIAS = torch.randn(48, generator=torch.Generator().manual_seed(1))
@@ -20,15 +26,15 @@ def four_bit_weight() -> torch.Tensor:
 
 
 @pytest.mark.parametrize("bias", [None, BIAS])
-@pytest.mark.parametrize("keeps_plain", [False, True])
+@pytest.mark.parametrize("one_layout", [False, True])
 @pytest.mark.parametrize("rows", [1, FEW_ROWS, FEW_ROWS + 1, 40])
-def test_a_product_equals_torchs_own(bias: torch.Tensor | None, keeps_plain: bool, rows: int) -> None:
-    product = Linear(WEIGHT, bias, keeps_plain=keeps_plain)(INPUT[:rows])
+def test_a_product_equals_torchs_own(bias: torch.Tensor | None, one_layout: bool, rows: int) -> None:
+    product = Layouts(one_layout=one_layout).for_layers({})(WEIGHT, bias)(INPUT[:rows])
     expected = INPUT[:rows].double() @ WEIGHT.double().T + (0 if bias is None else bias)
     assert torch.allclose(product, expected.float(), atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [Linear, FourBitLinear])
+@pytest.mark.parametrize("kind", [PackedLinear, FourBitLinear])
 def test_a_row_has_the_same_bits_whatever_stands_beside_it(kind: type) -> None:
     product = kind(WEIGHT)
     together = product(INPUT)
@@ -44,10 +50,61 @@ def test_four_bit_weights_keep_their_values(rows: int) -> None:
     assert error.norm() / exact.norm() < 0.005
 
 
-def test_half_precision_is_near() -> None:
-    exact = INPUT @ WEIGHT.T
-    error = HalfLinear(WEIGHT)(INPUT) - exact
-    assert error.norm() / exact.norm() < 0.005
+@pytest.mark.parametrize("bias", [None, BIAS])
+@pytest.mark.parametrize("rows", [1, 8, 9, 40])
+def test_four_bits_for_few_rows_and_bfloat16_for_many_are_near(bias: torch.Tensor | None, rows: int) -> None:
+    layouts = Layouts(four_bits=True, measure_limit=lambda products, dtype: 8)
+    weight = four_bit_weight()
+    product = layouts.for_layers({})(weight, bias)
+    layouts.settle()
+    exact = INPUT[:rows] @ weight.T + (0 if bias is None else bias)
+    error = product(INPUT[:rows].to(layouts.dtype)).float() - exact
+    assert error.norm() / exact.norm() < 0.01
+    assert "int4 up to 8 rows" in layouts.description
+
+
+def spy(calls: list[str], name: str, seconds: float = 0.0) -> Callable[[torch.Tensor], torch.Tensor]:
+    def product(x: torch.Tensor) -> torch.Tensor:
+        calls.append(name)
+        time.sleep(seconds * len(x))
+        return x
+
+    return product
+
+
+def test_the_rows_choose_the_layout() -> None:
+    calls: list[str] = []
+    product = LinearByRows(4, spy(calls, "few"), spy(calls, "many"), RowLimit(2))
+    for rows in (1, 2, 3):
+        product(torch.ones(rows, 4))
+    assert calls == ["few", "few", "many"]
+
+
+def test_one_layout_never_chooses() -> None:
+    for four_bits in (False, True):
+        product = Layouts(four_bits=four_bits, one_layout=True).for_layers({})(WEIGHT, None)
+        assert not isinstance(product, LinearByRows)
+
+
+def test_large_layers_are_kept_once() -> None:
+    large = {"model.layers.0.weight": torch.empty(MOST_TWICE // 2, dtype=torch.int8, device="meta")}
+    assert not isinstance(Layouts(four_bits=False).for_layers(large)(WEIGHT, None), LinearByRows)
+
+
+def test_the_limit_is_where_many_rows_begin_to_win() -> None:
+    slow_per_row = LinearByRows(4, spy([], "few", 0.002), lambda x: time.sleep(0.011) or x, RowLimit(0))
+    assert measured_limit([slow_per_row], torch.float32) == 4
+    always = LinearByRows(4, spy([], "few"), lambda x: time.sleep(0.001) or x, RowLimit(0))
+    assert measured_limit([always], torch.float32) == ROWS[-1]
+
+
+def test_what_was_measured_is_kept(tmp_path: Path) -> None:
+    calls: list[str] = []
+    product = LinearByRows(4, spy(calls, "few"), spy(calls, "many", 0.001), RowLimit(0))
+    first = kept_limit(tmp_path, [product], torch.float32)
+    calls.clear()
+    assert kept_limit(tmp_path, [product], torch.float32) == first
+    assert not calls
 
 
 def test_a_constant_group_stays_constant() -> None:

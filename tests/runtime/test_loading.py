@@ -67,6 +67,12 @@ def test_four_bit_weights_are_near(tmp_path: Path) -> None:
     expected = cold_logits(whole.model, tokens)
     error = cold_logits(four.model, tokens) - expected
     assert 0 < error.norm() < 0.5 * expected.norm()
+    assert "int4 up to" in four.model.weights
+
+
+def test_one_layout_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:
+    folder = str(save(tmp_path))
+    assert load(folder, dtype="int4", one_layout=True).model.weights == "int4"
 
 
 def test_four_bits_are_refused_for_other_architectures(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from promptlang.runtime import sampler
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.sampler import Sampling, SamplingRow, sample
+from promptlang.runtime.sampler import Sampling, SamplingRow
 
 VOCABULARY = 70
 NOISE = st.integers(0, 2**64 - 1)
@@ -39,6 +40,10 @@ def logits_of(*rows: dict[int, float]) -> torch.Tensor:
         for token, value in row.items():
             logits[index, token] = value
     return logits
+
+
+def sample(logits: torch.Tensor, rows: list[SamplingRow]) -> tuple[list[int], list[float]]:
+    return sampler.sample(list(logits.numpy()), rows)
 
 
 def pick(logits: torch.Tensor, noise: int = 0, **sampling: float) -> int:
