@@ -35,7 +35,6 @@ from promptlang.runtime.requests import Generate
 from promptlang.runtime.slots import SlotAllocator
 from promptlang.runtime.usage import Usage
 
-
 DTYPES = ["float32", "int4"]
 
 

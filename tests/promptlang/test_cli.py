@@ -13,8 +13,8 @@ import pytest
 from tiny_command import load_tiny
 
 import promptlang.cli.execution as execution
-from promptlang.runtime.loading import LoadedModel
 from promptlang.cli.app import execute
+from promptlang.runtime.loading import LoadedModel
 
 HELPERS = Path(__file__).parent.parent / "helpers"
 NUMBERS = {
