@@ -3,7 +3,7 @@
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 
@@ -16,13 +16,16 @@ ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 REPEATS = 3
 
+Clock = Callable[[], float]
 
-def measured_limit(products: Sequence[LinearByRows], dtype: torch.dtype) -> int:
+
+def measured_limit(products: Sequence[LinearByRows], dtype: torch.dtype, clock: Clock = perf_counter) -> int:
     """The most rows for which the layout for few rows wins.
 
     Args:
         products: all of a model, so that weights come from memory as in a step.
         dtype: of their input.
+        clock: tells seconds.
 
     Returns:
         The last of `ROWS` before the first at which the layout for many rows wins; 0 if it always does.
@@ -30,8 +33,8 @@ def measured_limit(products: Sequence[LinearByRows], dtype: torch.dtype) -> int:
     limit = 0
     for rows in ROWS:
         inputs = [torch.ones(rows, product.width, dtype=dtype) for product in products]
-        few = _seconds([product.few for product in products], inputs)
-        many = _seconds([product.many for product in products], inputs)
+        few = _seconds([product.few for product in products], inputs, clock)
+        many = _seconds([product.many for product in products], inputs, clock)
         if few > many:
             break
         limit = rows
@@ -39,14 +42,14 @@ def measured_limit(products: Sequence[LinearByRows], dtype: torch.dtype) -> int:
 
 
 @torch.inference_mode()
-def _seconds(products: Sequence[Product], inputs: Sequence[torch.Tensor]) -> float:
+def _seconds(products: Sequence[Product], inputs: Sequence[torch.Tensor], clock: Clock) -> float:
     """The least time of some rounds: what disturbs a round only adds to it."""
     times = []
     for _ in range(REPEATS):
-        started = perf_counter()
+        started = clock()
         for product, x in zip(products, inputs, strict=True):
             product(x)
-        times.append(perf_counter() - started)
+        times.append(clock() - started)
     return min(times)
 
 

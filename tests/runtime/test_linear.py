@@ -1,6 +1,5 @@
 """Products are right, and a row's result does not depend on its neighbours."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,10 +62,9 @@ def test_four_bits_for_few_rows_and_bfloat16_for_many_are_near(bias: torch.Tenso
     assert "int4 up to 8 rows" in layouts.description
 
 
-def spy(calls: list[str], name: str, seconds: float = 0.0) -> Callable[[torch.Tensor], torch.Tensor]:
+def spy(calls: list[str], name: str) -> Callable[[torch.Tensor], torch.Tensor]:
     def product(x: torch.Tensor) -> torch.Tensor:
         calls.append(name)
-        time.sleep(seconds * len(x))
         return x
 
     return product
@@ -91,16 +89,30 @@ def test_large_layers_are_kept_once() -> None:
     assert not isinstance(Layouts(four_bits=False).for_layers(large)(WEIGHT, None), LinearByRows)
 
 
-def test_the_limit_is_where_many_rows_begin_to_win() -> None:
-    slow_per_row = LinearByRows(4, spy([], "few", 0.002), lambda x: time.sleep(0.011) or x, RowLimit(0))
-    assert measured_limit([slow_per_row], torch.float32) == 4
-    always = LinearByRows(4, spy([], "few"), lambda x: time.sleep(0.001) or x, RowLimit(0))
-    assert measured_limit([always], torch.float32) == ROWS[-1]
+class Costs:
+    """Products that take so much of a clock's time, and the clock."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def product(self, seconds: float, seconds_a_row: float = 0.0) -> Callable[[torch.Tensor], torch.Tensor]:
+        def run(x: torch.Tensor) -> torch.Tensor:
+            self.now += seconds + len(x) * seconds_a_row
+            return x
+
+        return run
+
+
+@pytest.mark.parametrize(("seconds", "limit"), [(0.5, 0), (4.5, 4), (5.5, 4), (6.5, 6), (1000, ROWS[-1])])
+def test_the_limit_is_where_many_rows_begin_to_win(seconds: float, limit: int) -> None:
+    costs = Costs()
+    product = LinearByRows(4, costs.product(0, 1), costs.product(seconds), RowLimit(0))
+    assert measured_limit([product], torch.float32, lambda: costs.now) == limit
 
 
 def test_what_was_measured_is_kept(tmp_path: Path) -> None:
     calls: list[str] = []
-    product = LinearByRows(4, spy(calls, "few"), spy(calls, "many", 0.001), RowLimit(0))
+    product = LinearByRows(4, spy(calls, "few"), spy(calls, "many"), RowLimit(0))
     first = kept_limit(tmp_path, [product], torch.float32)
     calls.clear()
     assert kept_limit(tmp_path, [product], torch.float32) == first
