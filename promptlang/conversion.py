@@ -8,7 +8,7 @@ from promptlang.grammar import shapes
 from promptlang.grammar.reader import validate
 from promptlang.grammar.shapes import Shape
 from promptlang.graph import Graph
-from promptlang.values import Parts, RecordValue, Value
+from promptlang.values import Answered, Parts, RecordValue, Value
 
 
 class ArgumentsError(Exception):
@@ -57,8 +57,8 @@ def to_json(value: Any) -> Any:
     """A value as plain JSON data: records and branches as dicts of their parts."""
     if isinstance(value, Parts):
         return to_json(value.plain())
-    if isinstance(value, str):
-        return str(value)
+    if isinstance(value, Answered):
+        return value.plain()
     if isinstance(value, list):
         return [to_json(item) for item in value]
     if isinstance(value, dict):

@@ -12,7 +12,7 @@ from promptlang import ast
 from promptlang.builtins import FUNCTIONS, METHODS, Work
 from promptlang.source import Span
 from promptlang.types import describe, field_shape, fits
-from promptlang.values import ChoiceValue, Parts, RecordType, RecordValue, Value, render_text, type_name
+from promptlang.values import Answered, Parts, RecordType, RecordValue, Value, render_text, type_name
 
 MOST_INTEGER_BITS = 4096
 MOST_DEPTH = 100
@@ -177,8 +177,8 @@ class _Evaluator(Work):
         raise _Refused(f"`{name}` has no value here")
 
     def _attribute(self, owner: Value, name: str) -> Value:
-        if isinstance(owner, ChoiceValue) and name in ("probs", "scores"):
-            return dict(owner.probs if name == "probs" else owner.scores)
+        if isinstance(owner, Answered) and name in owner.extras:
+            return owner.extras[name]
         if isinstance(owner, Parts) and name in owner.part_names():
             return owner.part(name)
         hint = f"; write `[{name!r}]` for a key" if isinstance(owner, dict) else ""

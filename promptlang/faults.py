@@ -378,5 +378,10 @@ def too_many_parts(span: Span, name: str, most: int) -> Diagnostic:
     )
 
 
+def no_logprobs(span: Span, found: str) -> Diagnostic:
+    message = f"`logprobs` goes with text and numbers, not with {found}"
+    return Diagnostic("PL412", message, span, fix="leave it out, or ask for the parts one by one")
+
+
 def bad_constraint(span: Span, why: str) -> Diagnostic:
     return Diagnostic("PL411", why, span)

@@ -48,26 +48,47 @@ class RecordValue(Parts):
         return tuple(self.fields)
 
 
-class ChoiceValue(str):
-    """The option that a select chose: its text, and how all options did.
+class Answered:
+    """A plain value that the model gave, with more to tell about it.
 
-    Args:
-        text: the option.
-        probs: the probability of every option.
-        scores: the score of every option, under the rule that `by=` names.
+    Attributes:
+        extras: by the names after a dot: `probs` and `scores` of a select, `logprobs` of a gen.
     """
 
-    probs: dict[str, float]
-    scores: dict[str, float]
+    extras: Mapping[str, "Value"]
 
-    def __new__(cls, text: str, probs: dict[str, float], scores: dict[str, float]) -> "ChoiceValue":
-        choice = super().__new__(cls, text)
-        choice.probs = probs
-        choice.scores = scores
-        return choice
+    @abstractmethod
+    def plain(self) -> "Value":
+        """The value alone."""
 
-    def __getnewargs__(self) -> tuple[str, dict[str, float], dict[str, float]]:  # type: ignore[override]
-        return str(self), self.probs, self.scores
+
+class AnsweredText(Answered, str):
+    """A text that the model wrote or chose."""
+
+    def plain(self) -> str:
+        return str(self)
+
+
+class AnsweredInt(Answered, int):
+    """A whole number that the model wrote."""
+
+    def plain(self) -> int:
+        return int(self)
+
+
+class AnsweredFloat(Answered, float):
+    """A number that the model wrote."""
+
+    def plain(self) -> float:
+        return float(self)
+
+
+def answered(value: str | int | float, extras: Mapping[str, "Value"]) -> "Value":
+    """The value, equal to what it was, with what there is to tell about it."""
+    kind = AnsweredText if isinstance(value, str) else AnsweredInt if isinstance(value, int) else AnsweredFloat
+    result = kind(value)
+    result.extras = extras
+    return result
 
 
 @dataclass(frozen=True)
@@ -83,7 +104,7 @@ class RecordType:
     defaults: Mapping[str, "Value"] = field(default_factory=dict)
 
 
-Value: TypeAlias = str | int | float | bool | list["Value"] | dict[str, "Value"] | Parts | RecordType | None
+Value: TypeAlias = str | int | float | bool | list["Value"] | dict[str, "Value"] | Parts | Answered | RecordType | None
 
 
 def type_name(value: Value) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from promptlang import ast, faults
 from promptlang.checker.inference import Inference
 from promptlang.checker.names import TypeResolver
-from promptlang.checker.statics import Choice, Scope, Static, kind_of, name_of, shape_of_static
+from promptlang.checker.statics import Answered, Scope, Static, kind_of, name_of, shape_of_static
 from promptlang.checker.tables import Checked
 from promptlang.diagnostics import Diagnostic
 from promptlang.grammar import shapes
@@ -29,7 +29,10 @@ _GEN_OPTIONS: Mapping[str, tuple[Shape, str]] = {
     "repetition_penalty": (shapes.Float(1e-9), "a number above 0"),
     "seed": (shapes.Int(), _WHOLE),
     "heal": (shapes.Bool(), "true or false"),
+    "logprobs": (shapes.Bool(), "true or false"),
 }
+_GEN_EXTRAS: Mapping[str, Shape] = {"logprobs": shapes.List(shapes.Float())}
+_SELECT_EXTRAS: Mapping[str, Shape] = dict.fromkeys(("probs", "scores"), shapes.Dict(shapes.Float()))
 _SELECT_OPTIONS: Mapping[str, tuple[Shape, str]] = {
     "by": (shapes.Union(tuple(map(shapes.Constant, RULES))), "one of " + ", ".join(f'"{rule}"' for rule in RULES)),
     "temperature": (shapes.Float(0), "a number, at least 0"),
@@ -65,12 +68,26 @@ class AnswerChecker:
 
     def _gen(self, gen: ast.Gen, scope: Scope) -> Static:
         self._options("gen", gen.options, _GEN_OPTIONS, scope)
-        if gen.type is None:
-            return shapes.Str()
-        shape = self._types.resolve(gen.type)
-        self._checked.gen_shapes[id(gen)] = shape
-        self._check_constraint(gen.type, shape)
+        shape: Shape = shapes.Str()
+        if gen.type is not None:
+            shape = self._types.resolve(gen.type)
+            self._checked.gen_shapes[id(gen)] = shape
+            self._check_constraint(gen.type, shape)
+        logprobs = next((option for option in gen.options if option.name == "logprobs"), None)
+        if logprobs is not None and self._asks_for(logprobs, shape):
+            return Answered(shape, _GEN_EXTRAS)
         return None if isinstance(shape, shapes.AnyJson | shapes.Schema) else shape
+
+    def _asks_for(self, logprobs: ast.Argument, shape: Shape) -> bool:
+        """Whether `logprobs=` says yes. It is written out, for `x.logprobs` is there or not; and text and numbers have
+        room for it."""
+        if not isinstance(logprobs.value, ast.Literal):
+            self._report(
+                faults.bad_option(logprobs.value.span, "logprobs", "true or false, written out", "an expression")
+            )
+        elif logprobs.value.value is True and not _is_text_or_number(shape):
+            self._report(faults.no_logprobs(logprobs.span, describe(shape)))
+        return logprobs.value == ast.Literal(value=True, span=logprobs.value.span)
 
     def _check_constraint(self, written: ast.TypeExpression, shape: Shape) -> None:
         """Whether answers can be held to the type at all."""
@@ -88,8 +105,6 @@ class AnswerChecker:
             found = self._inference.type_of(option.value, scope)
             if option.name in seen:
                 self._report(faults.argument_twice(option.span, f"`{what}`", option.name))
-            elif option.name == "logprobs":
-                self._report(faults.does_not_run(option.span, "logprobs="))
             elif option.name not in known:
                 self._report(faults.unknown_option(option.span, what, option.name, known))
             elif not self._may_be(found, known[option.name][0]) or (option.name == "stop" and _has_empty(found)):
@@ -110,12 +125,12 @@ class AnswerChecker:
         if listed is not None:
             if select.choices:
                 self._report(faults.options_twice(listed.span))
-            return Choice(self._listed(listed, scope), frozenset({id(select)}))
+            return Answered(self._listed(listed, scope), _SELECT_EXTRAS, frozenset({id(select)}))
         if not select.choices:
             self._report(faults.no_options(select.span))
         known = len(texts) == len(select.choices) and texts
         shape = shapes.Union(tuple(shapes.Constant(text) for _, text in texts)) if known else shapes.Str()
-        return Choice(shape, frozenset({id(select)}))
+        return Answered(shape, _SELECT_EXTRAS, frozenset({id(select)}))
 
     def _choice(self, choice: ast.Expression, scope: Scope) -> tuple[ast.Expression, str] | None:
         """An option and its text, where it is known."""
@@ -156,6 +171,12 @@ class AnswerChecker:
             if all(isinstance(member, shapes.Constant) and isinstance(member.value, str) for member in members)
             else shapes.Str()
         )
+
+
+def _is_text_or_number(shape: Shape) -> bool:
+    if isinstance(shape, shapes.Union):
+        return all(map(_is_text_or_number, shape.options))
+    return kind_of(shape) in ("str", "int", "float")
 
 
 def _has_empty(static: Static) -> bool:

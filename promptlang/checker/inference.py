@@ -8,10 +8,10 @@ from promptlang.builtins import FUNCTIONS, METHODS
 from promptlang.checker.names import Names
 from promptlang.checker.statics import (
     NUMBERS,
+    Answered,
     Arms,
     Branch,
     Branches,
-    Choice,
     Scope,
     Static,
     Variable,
@@ -186,8 +186,8 @@ class Inference:
             self._reads_scores(owner)
         place = Span(expression.span.source, expression.span.end - len(name), expression.span.end)
         match owner:
-            case Choice() if name in ("probs", "scores"):
-                return shapes.Dict(_FLOAT)
+            case Answered() if name in owner.extras:
+                return owner.extras[name]
             case Branch():
                 return (
                     owner.part(name)
@@ -200,7 +200,7 @@ class Inference:
                 names = [item.name for item in owner.fields]
                 return field_shape(owner, name) if name in names else self._no_part(place, owner.name, name, names)
         if owner is not None and kind_of(owner) is not None:
-            self._no_part(place, name_of(owner), name, ["probs", "scores"] if isinstance(owner, Choice) else [])
+            self._no_part(place, name_of(owner), name, list(owner.extras) if isinstance(owner, Answered) else [])
         return None
 
     def _no_part(self, span: Span, owner: str, name: str, known: list[str]) -> Static:
@@ -208,7 +208,7 @@ class Inference:
         return None
 
     def _reads_scores(self, owner: Static) -> None:
-        if isinstance(owner, Choice):
+        if isinstance(owner, Answered):
             self.usage.score_readers |= owner.selects
         elif owner is None:
             self.usage.reads_any_scores = True
@@ -338,7 +338,7 @@ class Inference:
         if expression.condition is not None:
             self.type_of(expression.condition, inner)
         item = self.type_of(expression.item, inner)
-        shape = None if isinstance(item, Choice) else shape_of_static(item)
+        shape = None if isinstance(item, Answered) else shape_of_static(item)
         return None if shape is None else shapes.List(shape)
 
     def bind_items(self, targets: Sequence[str], iterable: ast.Expression, inner: Scope, scope: Scope) -> None:
@@ -498,7 +498,7 @@ def _known(shape: Shape) -> Static:
 
 
 def _list_of(items: list[Static], count: int) -> Static:
-    known = [shape for item in items if not isinstance(item, Choice) and (shape := shape_of_static(item)) is not None]
+    known = [shape for item in items if not isinstance(item, Answered) and (shape := shape_of_static(item)) is not None]
     if len(known) < len(items):
         return None
     return shapes.List(union(known) if known else shapes.AnyJson(), count, count)

@@ -1,6 +1,5 @@
-"""What is known of a value before the program runs: a shape, or that it is a select's choice or what a fork
-made; None where
-nothing is known."""
+"""What is known of a value before the program runs: a shape, or that it is an answer with more to tell or what a fork
+made; None where nothing is known."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,11 +12,18 @@ from promptlang.types import describe, union
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What a select binds: one of `shape`, by one of `selects` (ids of their nodes)."""
+class Answered:
+    """What an answer binds that has more to tell than its value.
+
+    Attributes:
+        shape: of the value.
+        extras: the types of what it tells, by the names after a dot.
+        selects: which selects chose it (ids of their nodes).
+    """
 
     shape: Shape
-    selects: frozenset[int]
+    extras: Mapping[str, Shape] = field(hash=False)
+    selects: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class Arms:
     arms: Mapping[str, Branch] = field(hash=False)
 
 
-Static: TypeAlias = Shape | Choice | Branch | Branches | Arms | None
+Static: TypeAlias = Shape | Answered | Branch | Branches | Arms | None
 
 BRANCH_PARTS: Mapping[str, Shape] = {"text": shapes.Str(), "index": shapes.Int(0), "logprob": shapes.Float()}
 
@@ -69,7 +75,7 @@ NUMBERS = frozenset({"int", "float", "bool"})
 
 def shape_of_static(static: Static) -> Shape | None:
     """The shape of a value; None where it has none or none is known."""
-    if isinstance(static, Choice):
+    if isinstance(static, Answered):
         return static.shape
     return None if isinstance(static, Branch | Branches | Arms) else static
 
@@ -83,7 +89,7 @@ def kind_of(static: Static) -> str | None:
             return "branches"
         case Arms():
             return "arms"
-        case Choice(shape=shape):
+        case Answered(shape=shape):
             return kind_of(shape)
         case shapes.Constant(value=value):
             return type(value).__name__
@@ -104,7 +110,7 @@ def name_of(static: Static) -> str:
             return "a list of branches"
         case Arms():
             return "the arms of a fork"
-        case Choice(shape=shape):
+        case Answered(shape=shape):
             return describe(shape)
         case None:
             return "an unknown value"
@@ -115,11 +121,12 @@ def join(first: Static, second: Static) -> Static:
     """What is known of a value that is one or the other."""
     if first == second:
         return first
-    if isinstance(first, Choice) and isinstance(second, Choice):
-        return Choice(union((first.shape, second.shape)), first.selects | second.selects)
-    if first is None or second is None or isinstance(first, Choice | Branch | Branches | Arms):
+    if isinstance(first, Answered) and isinstance(second, Answered):
+        extras = {name: shape for name, shape in first.extras.items() if name in second.extras}
+        return Answered(union((first.shape, second.shape)), extras, first.selects | second.selects)
+    if first is None or second is None or isinstance(first, Answered | Branch | Branches | Arms):
         return None
-    return None if isinstance(second, Choice | Branch | Branches | Arms) else union((first, second))
+    return None if isinstance(second, Answered | Branch | Branches | Arms) else union((first, second))
 
 
 @dataclass(frozen=True)

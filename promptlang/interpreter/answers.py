@@ -20,7 +20,7 @@ from promptlang.runtime.sampler import Sampling
 from promptlang.runtime.select import choose, scores
 from promptlang.runtime.usage import Usage
 from promptlang.tasks import Future, TaskCancelled
-from promptlang.values import ChoiceValue, Value, render_text
+from promptlang.values import Value, answered, render_text
 
 DEFAULT_MAX_TOKENS = 256
 SCALAR_TOKENS = 32
@@ -53,7 +53,11 @@ async def run_gen(machine: Machine, node: GenNode, frame: Frame) -> None:
     assert isinstance(result, Generated)
     frame.say(result.text)
     frame.logprob += result.logprob
-    frame.bind(node.target, _read(node, result, frame))
+    value = _read(node, result, frame)
+    if options.get("logprobs", False):
+        assert isinstance(value, str | int | float), "the checker lets `logprobs` stand only at text and numbers"
+        value = answered(value, {"logprobs": list(result.logprobs[: len(result.tokens)])})
+    frame.bind(node.target, value)
 
 
 def _constraint(machine: Machine, shape: Shape | None, withdrawn: bytes, usage: Usage) -> Constraint | None:
@@ -106,10 +110,12 @@ async def run_select(machine: Machine, node: SelectNode, frame: Frame) -> None:
     frame.logprob += 0.0 if len(encoded) == 1 else float(sum(logprobs[selection.index]))
     frame.bind(
         node.target,
-        ChoiceValue(
+        answered(
             text,
-            dict(zip(texts, selection.probs, strict=True)),
-            dict(zip(texts, selection.scores, strict=True)),
+            {
+                "probs": dict(zip(texts, selection.probs, strict=True)),
+                "scores": dict(zip(texts, selection.scores, strict=True)),
+            },
         ),
     )
 

@@ -12,7 +12,7 @@ from promptlang.expressions import EvaluationError, Limits, evaluate
 from promptlang.grammar import shapes
 from promptlang.parser import parse_statements
 from promptlang.source import Source
-from promptlang.values import ChoiceValue, RecordType, RecordValue, Value, render_text
+from promptlang.values import RecordType, RecordValue, Value, answered, render_text
 
 REPLY = RecordType(
     shapes.Record(
@@ -157,7 +157,7 @@ def test_functions_methods_and_operators(text: str, expected: Value) -> None:
         ([1, "a", None], '[1,"a",null]'),
         ({"a": [True]}, '{"a":[true]}'),
         (RecordValue("R", {"a": RecordValue("S", {"b": 1})}), '{"a":{"b":1}}'),
-        (ChoiceValue("yes", {}, {}), "yes"),
+        (answered("yes", {}), "yes"),
     ],
 )
 def test_a_value_has_one_text_in_a_prompt(value: Value, text: str) -> None:
@@ -188,7 +188,7 @@ def test_a_record_that_is_not_of_its_type_is_refused(call: str) -> None:
 
 
 def test_a_choice_is_its_text_and_knows_its_probabilities() -> None:
-    scope = {"team": ChoiceValue("a", {"a": 0.75, "b": 0.25}, {"a": -1.0, "b": -2.0})}
+    scope = {"team": answered("a", {"probs": {"a": 0.75, "b": 0.25}, "scores": {"a": -1.0, "b": -2.0}})}
     assert value_of('team == "a" and team.probs["b"] < team.probs[team] and team.scores["a"] == -1', scope) is True
 
 

@@ -1,56 +1,19 @@
 """What programs mean when they run, on a tiny random model: its answers are nonsense, their shapes are not."""
 
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
+from program_runner import Runner, fault
 from tiny_engine import tiny_engine
 
-from promptlang.checker import check
 from promptlang.conversion import ArgumentsError, bind_arguments, to_json
-from promptlang.interpreter import Interpreter, Outcome, RunError
-from promptlang.loader import load
-from promptlang.lower import lower
 from promptlang.runtime.engine import Engine
-
-
-class Runner:
-    """Runs program texts, each from a file of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def interpreter(self, text: str, engine: Engine | None = None, seed: int = 0) -> Interpreter:
-        file = self._folder / "program.pl"
-        file.write_text(dedent(text).strip() + "\n")
-        checked = check(load(file))
-        assert checked.ok, checked.diagnostics
-        self.graphs = lower(checked)
-        self.engine = engine or tiny_engine()
-        return Interpreter(self.engine, self.graphs, seed)
-
-    def outcome(self, text: str, engine: Engine | None = None, seed: int = 0, **arguments: Any) -> Outcome:
-        interpreter = self.interpreter(text, engine, seed)
-        graph = next(iter(self.graphs.values()))
-        outcome = interpreter.wait(interpreter.start(graph.name, bind_arguments(graph, arguments)))
-        self.engine.check()
-        return outcome
-
-    def __call__(self, text: str, engine: Engine | None = None, seed: int = 0, **arguments: Any) -> Any:
-        return to_json(self.outcome(text, engine, seed, **arguments).result)
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Runner:
     return Runner(tmp_path)
-
-
-def fault(run: Runner, text: str, **arguments: Any) -> RunError:
-    with pytest.raises(RunError) as caught:
-        run(text, **arguments)
-    run.engine.check()
-    return caught.value
 
 
 # Values and shapes -------------------------------------------------------------------------------------------
@@ -542,3 +505,52 @@ def test_arguments_that_do_not_fit_are_named(run: Runner, given: dict[str, Any],
     run.interpreter("program main(n: int in 1..5):\n    return n")
     with pytest.raises(ArgumentsError, match=message):
         bind_arguments(run.graphs["main"], given)
+
+
+# Log-probabilities -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", ["", "int in 1..99, ", "float in 0..1, ", '"yes" | "no", '])
+def test_an_answer_tells_the_log_probabilities_of_its_tokens(run: Runner, shape: str) -> None:
+    told, plain, total = run(
+        f"""
+        program main():
+            "The quick brown "
+            fork 1 as b:
+                x = gen({shape}logprobs=true, max_tokens=9, temperature=1)
+                told = x.logprobs
+            fork 1 as c:
+                x = gen({shape}max_tokens=9, temperature=1)
+            return [told_of(b), b[0].x, b[0].logprob] if false else [b[0].told, b[0].x, b[0].logprob]
+        """.replace("[told_of(b), b[0].x, b[0].logprob] if false else ", "")
+    )
+    assert told
+    assert all(value <= 0 for value in told)
+    assert sum(told) == pytest.approx(total)
+    assert type(plain) in (str, int, float)
+
+
+def test_an_answer_with_log_probabilities_is_the_value_it_was(run: Runner) -> None:
+    values = run("""
+        program main():
+            "The quick brown "
+            x = gen(int in 1..99, logprobs=true)
+            y = gen(max_tokens=4, logprobs=true)
+            return [x + 1 > x, [1, 2, 3][x % 3], "${x}" == str(x), x, y.upper(), len(y), {"x": x}]
+        """)
+    assert values[0] is values[2] is True
+    assert values[6] == {"x": values[3]}
+
+
+def test_a_stop_string_has_no_log_probabilities(run: Runner) -> None:
+    text, count = run(
+        """
+        program main():
+            "The quick brown "
+            x = gen(max_tokens=20, stop="e", temperature=2, logprobs=true)
+            return [x, len(x.logprobs)]
+        """,
+        seed=3,
+    )
+    assert "e" not in text
+    assert count <= len(run.engine.tokenizer.encode(text)) + 1
