@@ -51,7 +51,7 @@ def milliseconds(model: Model, pool: KvPool, batch: Batch) -> float:
     times = []
     for _ in range(REPEATS):
         started = process_time()
-        model.forward(batch, pool)
+        model.forward(batch, pool).whole()
         times.append(process_time() - started)
     return median(times) * 1e3
 
@@ -74,7 +74,7 @@ def measure(dtype: str, exact: torch.Tensor | None) -> tuple[list[str], torch.Te
     steps = [milliseconds(model, pool, siblings(count)) for count in SIBLINGS]
     prefill = CHUNK / milliseconds(model, pool, chunk(list(range(100, 100 + CHUNK)))) * 1e3
     tokens = loaded.tokenizer.encode(TEXT.read_text(encoding="utf-8"))[:TEXT_TOKENS]
-    logprobs = model.forward(chunk(tokens, wants_all=True), pool).double().log_softmax(-1)
+    logprobs = model.forward(chunk(tokens, wants_all=True), pool).whole().double().log_softmax(-1)
     divergence, same = distance(logprobs, logprobs if exact is None else exact)
     row = [dtype, *(f"{step:.0f}" for step in steps), f"{prefill:.0f}", str(memory), f"{divergence:.5f}", f"{same:.3f}"]
     return row, logprobs

@@ -27,6 +27,7 @@ from promptlang.runtime.batch import Batch
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.kv_pool import KvPool, ModelShape
 from promptlang.runtime.loading import LoadedModel
+from promptlang.runtime.logits import KnownLogits, Logits
 from promptlang.runtime.tokenizer import Tokenizer
 from promptlang.runtime.usage import Usage
 from promptlang.tasks import Task
@@ -229,10 +230,10 @@ class GuessingModel:
         if length == "mixed":
             self._logits[0] = noise[0] + _leaning(tokenizer, "short")
 
-    def forward(self, batch: Batch, pool: KvPool) -> torch.Tensor:
+    def forward(self, batch: Batch, pool: KvPool) -> Logits:
         """See `Model.forward`; reads and writes no keys and values."""
         tokens, positions = batch.tokens[batch.rows], batch.positions[batch.rows]
-        return self._logits[(31 * tokens + positions) % _MOODS]
+        return KnownLogits(self._logits[(31 * tokens + positions) % _MOODS])
 
 
 _MOODS = 17

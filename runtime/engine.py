@@ -1,5 +1,6 @@
 """The engine: requests in, answers out, one model pass a step for everything that runs."""
 
+from collections.abc import Iterator
 from collections.abc import Sequence as Ordered
 from dataclasses import dataclass
 from time import perf_counter
@@ -15,10 +16,11 @@ from promptlang.runtime.eviction import make_policy
 from promptlang.runtime.generation import GenerateJob
 from promptlang.runtime.kv_pool import KvPool
 from promptlang.runtime.loading import LoadedModel
+from promptlang.runtime.logits import TimedLogits
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.radix_tree import Node, RadixTree
 from promptlang.runtime.requests import Answer, Generate, Request, RequestError
-from promptlang.runtime.sampler import SamplingRow, sample
+from promptlang.runtime.sampler import SamplingRow, Tokens, Values, choose, few_allowed, logprob_of, spread
 from promptlang.runtime.scheduler import Job, Scheduler
 from promptlang.runtime.scoring import ScoreJob
 from promptlang.runtime.sequence import KvCache
@@ -176,32 +178,41 @@ class Engine:
         passed = perf_counter()
         for job in jobs:
             job.computed()
-        self._deliver(work, logits)
+        timed = TimedLogits(logits)
+        self._deliver(work, timed)
         scheduler.retire()
-        self._account(jobs, lanes, passed - planned, (planned - started) + (perf_counter() - passed))
+        model_seconds = passed - planned + timed.seconds
+        self._account(jobs, lanes, model_seconds, perf_counter() - started - model_seconds)
         return True
 
-    def _deliver(self, work: Ordered[tuple[Job, list[Lane]]], logits: torch.Tensor) -> None:
+    def _deliver(self, work: Ordered[tuple[Job, list[Lane]]], logits: TimedLogits) -> None:
         """Give each job its rows: generating jobs sample together, scoring jobs read theirs."""
         row = 0
-        picks: list[int] = []
-        choosing: list[tuple[GenerateJob, SamplingRow]] = []
+        choices: list[_Choice] = []
         for job, lanes in work:
-            rows = sum({"last": 1, "none": 0, "all": len(lane.tokens)}[lane.wants] for lane in lanes)
+            rows = range(row, row + sum({"last": 1, "none": 0, "all": len(lane.tokens)}[lane.wants] for lane in lanes))
             if rows and isinstance(job, GenerateJob):
                 try:
-                    choosing.append((job, job.sampling_row()))
-                    picks.append(row)
+                    choices.append(_Choice.of(job, row))
                 except ConstraintError as error:
                     self._fail(job, error)
             elif rows and isinstance(job, ScoreJob):
-                job.accept(logits[row : row + rows])
-            row += rows
-        if choosing:
-            values = logits.cpu().numpy()
-            tokens, logprobs = sample([values[pick] for pick in picks], [row for _, row in choosing])
-            for (job, _), token, logprob in zip(choosing, tokens, logprobs, strict=True):
-                self._accept(job, token, logprob)
+                job.accept(logits.rows(rows))
+            row = rows.stop
+        for choice, values in zip(choices, self._values(choices, logits), strict=True):
+            token = choose(values, choice.sampling_row)
+            self._accept(choice.job, token, logprob_of(token, values) if choice.job.wants_logprobs else 0.0)
+
+    def _values(self, choices: Ordered["_Choice"], logits: TimedLogits) -> Iterator[Values]:
+        """The logits of each choice; where few tokens are allowed, only of these."""
+        all_tokens = [choice.row for choice in choices if choice.few is None]
+        whole = iter(logits.rows(all_tokens).cpu().numpy() if all_tokens else ())
+        for choice in choices:
+            if choice.few is None:
+                yield next(whole)
+            else:
+                values = logits.tokens(choice.row, torch.from_numpy(choice.few)).cpu().numpy()
+                yield spread(choice.few, values, self.model.shape.vocab_size)
 
     def _accept(self, job: GenerateJob, token: int, logprob: float) -> None:
         """A constraint may prove too complex for its limits while an answer is written: that is this answer's fault
@@ -232,6 +243,28 @@ class Engine:
         """Assert that nothing has leaked; only when idle."""
         assert self._scheduler.is_idle
         self.tree.check(in_use=0)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A token to choose.
+
+    Attributes:
+        job: whose.
+        row: of the pass's logits.
+        sampling_row: how.
+        few: the allowed tokens, where only their logits are needed.
+    """
+
+    job: GenerateJob
+    row: int
+    sampling_row: SamplingRow
+    few: Tokens | None
+
+    @classmethod
+    def of(cls, job: GenerateJob, row: int) -> "_Choice":
+        sampling_row = job.sampling_row()
+        return cls(job, row, sampling_row, None if job.wants_logprobs else few_allowed(sampling_row))
 
 
 def _available_memory() -> int:

@@ -86,6 +86,10 @@ class GenerateJob:
             return None
         return self._state.mask()
 
+    @property
+    def wants_logprobs(self) -> bool:
+        return self._request.wants_logprobs
+
     def accept(self, token: int, logprob: float) -> None:
         """Take the sampled token, and what the constraint forces behind it; finish where that ends the answer."""
         if self._ends_with(token):
@@ -110,7 +114,8 @@ class GenerateJob:
             self._state.advance(token)
         self.sequence.tokens.append(token)
         self._generated.append(token)
-        self._logprobs.append(logprob)
+        if self.wants_logprobs:
+            self._logprobs.append(logprob)
         self._text.push(self._vocabulary.token_bytes[token])
 
     def _jump_forward(self) -> None:

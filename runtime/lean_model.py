@@ -20,6 +20,7 @@ from promptlang.runtime.batch import Batch
 from promptlang.runtime.kv_pool import KvPool, ModelShape, read_windows
 from promptlang.runtime.layouts import Layouts
 from promptlang.runtime.linear import MakeProduct, Product
+from promptlang.runtime.logits import HeadLogits, Logits
 
 Weights = Mapping[str, torch.Tensor]
 
@@ -105,13 +106,14 @@ class LeanModel:
         self.weights = layouts.description
 
     @torch.inference_mode()
-    def forward(self, batch: Batch, pool: KvPool) -> torch.Tensor:
+    def forward(self, batch: Batch, pool: KvPool) -> Logits:
         """See `Model.forward`."""
         step = _Step(batch, pool, *self._rotation(batch.positions))
         x = embedding(batch.tokens, self._embedding)
         for layer in self._layers:
             x = layer.forward(x, step)
-        return self._head(self._norm(x[batch.rows])).float()
+        weight = self._embedding if self._config.tied else None
+        return HeadLogits(self._norm(x[batch.rows]), self._head, weight)
 
     def _rotation(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Cosine and signed sine of every position's angles.

@@ -8,6 +8,7 @@ import torch
 from promptlang.kernels.tree_attention import attend
 from promptlang.runtime.batch import Batch
 from promptlang.runtime.kv_pool import KvPool, ModelShape, read_windows
+from promptlang.runtime.logits import KnownLogits, Logits
 
 
 class ModelError(Exception):
@@ -36,12 +37,8 @@ class Model(Protocol):
     @property
     def device(self) -> torch.device: ...
 
-    def forward(self, batch: Batch, pool: KvPool) -> torch.Tensor:
-        """Compute a batch: write its keys and values to the pool and give the logits of the wanted rows.
-
-        Returns:
-            float32 [wanted rows, vocabulary].
-        """
+    def forward(self, batch: Batch, pool: KvPool) -> Logits:
+        """Compute a batch: write its keys and values to the pool and give the logits of the wanted rows."""
 
 
 ATTENTION = "promptlang_tree"
@@ -77,7 +74,7 @@ class TransformersModel:
         self.network = network.eval()
 
     @torch.inference_mode()
-    def forward(self, batch: Batch, pool: KvPool) -> torch.Tensor:
+    def forward(self, batch: Batch, pool: KvPool) -> Logits:
         """See `Model.forward`."""
         answer = self.network(
             input_ids=batch.tokens[None],
@@ -87,8 +84,7 @@ class TransformersModel:
             tree_batch=batch,
             kv_pool=pool,
         )
-        logits: torch.Tensor = answer.logits[0]
-        return logits.float()
+        return KnownLogits(answer.logits[0].float())
 
 
 def attention(

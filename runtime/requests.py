@@ -33,6 +33,8 @@ class Generate:
         constraint: which texts are legal; compiled behind the `withdrawn` bytes where there are some.
         withdrawn: the text of the token taken back for token healing; the first token must extend it.
         on_text: called with each piece of text that is safe to show.
+        wants_logprobs: whether the answer is to say how likely its tokens are. Without it, where a constraint allows
+            few tokens, only their logits are computed.
     """
 
     prompt: Prompt
@@ -45,6 +47,7 @@ class Generate:
     constraint: Constraint | None = None
     withdrawn: bytes = b""
     on_text: Callable[[str], None] | None = None
+    wants_logprobs: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Generated:
         text: what was written, without a stop string and without withdrawn text.
         tokens: what the prompt grew by.
         logprobs: natural log-probability of each sampled token under the model (0 for a forced one), one a token of
-            the raw answer (before a stop string was cut).
+            the raw answer (before a stop string was cut); empty unless they were wanted.
         finish: why it ended.
         is_whole: whether a constrained value is complete; True without a constraint.
     """

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from promptlang.grammar.constraint import Mask, allows
 
 Values = npt.NDArray[np.float32]
+Tokens = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -55,34 +56,16 @@ class SamplingRow:
     history: Sequence[int] = ()
 
 
-def sample(logits: Sequence[Values], rows: Sequence[SamplingRow]) -> tuple[list[int], list[float]]:
-    """Choose one token a row.
+def choose(values: Values, row: SamplingRow) -> int:
+    """One token.
 
     Args:
-        logits: R of them, float32 [vocabulary] each.
-        rows: R of them.
-
-    Returns:
-        The tokens, and the natural log-probability of each under the model's own distribution (temperature 1,
-        no mask).
+        values: logits, float32 [vocabulary].
+        row: how.
 
     Raises:
-        ValueError: a mask allows no token.
+        ValueError: the mask allows no token.
     """
-    tokens, logprobs = [], []
-    for values, row in zip(logits, rows, strict=True):
-        token = _choose(values, row)
-        tokens.append(token)
-        logprobs.append(_logprob(values, token))
-    return tokens, logprobs
-
-
-def _logprob(values: Values, token: int) -> float:
-    largest = values.max()
-    return float(values[token] - largest - np.log(np.exp(values - largest).sum()))
-
-
-def _choose(values: Values, row: SamplingRow) -> int:
     sampling = row.sampling
     if row.history and sampling.repetition_penalty != 1.0:
         values = _penalised(values, row.history, sampling.repetition_penalty)
@@ -95,6 +78,35 @@ def _choose(values: Values, row: SamplingRow) -> int:
     if sampling.temperature == 0.0:
         return int(values.argmax())
     return _draw(_filtered(_weights(values, sampling.temperature), sampling), row.noise)
+
+
+def logprob_of(token: int, values: Values) -> float:
+    """Natural log-probability of a token under the model's own distribution (temperature 1, no mask).
+
+    Args:
+        token: which.
+        values: logits, float32 [vocabulary].
+    """
+    largest = values.max()
+    return float(values[token] - largest - np.log(np.exp(values - largest).sum()))
+
+
+FEW = 256
+"""Of so many tokens, the logits are computed one by one."""
+
+
+def few_allowed(row: SamplingRow) -> Tokens | None:
+    """The tokens a mask allows, int64, where they are few; None where there are many, or none."""
+    if row.mask is None or not 0 < int(np.bitwise_count(row.mask.view(np.uint32)).sum()) <= FEW:
+        return None
+    return np.flatnonzero(np.unpackbits(row.mask.view(np.uint8), bitorder="little"))
+
+
+def spread(tokens: Tokens, values: Values, size: int) -> Values:
+    """Logits of some tokens as those of all, float32 [size]; the others are impossible."""
+    everything = np.full(size, -np.inf, dtype=np.float32)
+    everything[tokens] = values
+    return everything
 
 
 def _penalised(values: Values, history: Sequence[int], penalty: float) -> Values:

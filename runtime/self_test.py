@@ -50,7 +50,7 @@ def _forked(model: Model, prefix: torch.Tensor, left: torch.Tensor, right: torch
         [_lane(prefix, 0, 0, ())],
         [_lane(left, _PREFIX, _PREFIX, shared), _lane(right, _PREFIX, _PREFIX + _LEFT, shared)],
     ]
-    logits = [model.forward(build_batch(lanes, model.device, model.shape.windows), pool) for lanes in passes]
+    logits = [model.forward(build_batch(lanes, model.device, model.shape.windows), pool).whole() for lanes in passes]
     return logits[-1]
 
 

@@ -38,7 +38,7 @@ def tiny_network(model_type: str = "llama", seed: int = 0, **changes: Any) -> An
 
 def run(model: Model, pool: KvPool, *lanes: Lane) -> torch.Tensor:
     """One pass."""
-    return model.forward(build_batch(lanes, model.device, model.shape.windows), pool)
+    return model.forward(build_batch(lanes, model.device, model.shape.windows), pool).whole()
 
 
 def cold_logits(model: Model, tokens: Sequence[int]) -> torch.Tensor:

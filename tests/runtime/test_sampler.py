@@ -10,9 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptlang.runtime import sampler
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.sampler import Sampling, SamplingRow
+from promptlang.runtime.sampler import FEW, Sampling, SamplingRow, choose, few_allowed, logprob_of, spread
 
 VOCABULARY = 70
 NOISE = st.integers(0, 2**64 - 1)
@@ -43,7 +42,10 @@ def logits_of(*rows: dict[int, float]) -> torch.Tensor:
 
 
 def sample(logits: torch.Tensor, rows: list[SamplingRow]) -> tuple[list[int], list[float]]:
-    return sampler.sample(list(logits.numpy()), rows)
+    """The tokens, and how likely they are."""
+    values = list(logits.numpy())
+    tokens = [choose(value, row) for value, row in zip(values, rows, strict=True)]
+    return tokens, [logprob_of(token, value) for token, value in zip(tokens, values, strict=True)]
 
 
 def pick(logits: torch.Tensor, noise: int = 0, **sampling: float) -> int:
@@ -167,3 +169,21 @@ def test_a_row_alone_and_in_company_gives_the_same(rows: list[tuple[Sampling, in
     together = list(zip(*sample(logits, sampled), strict=True))
     alone = [next(zip(*sample(logits[index : index + 1], [row]), strict=True)) for index, row in enumerate(sampled)]
     assert together == alone
+
+
+@settings(deadline=None)
+@given(SAMPLINGS, NOISE, st.lists(st.integers(0, VOCABULARY - 1), min_size=1, max_size=20), st.integers(0, 2**32 - 1))
+def test_of_few_allowed_tokens_the_same_one_comes_without_the_others_logits(
+    sampling: Sampling, noise: int, allowed: list[int], seed: int
+) -> None:
+    values = (torch.randn(VOCABULARY, generator=torch.Generator().manual_seed(seed)) * 5).numpy()
+    row = SamplingRow(sampling, mask_of(allowed), noise, [1, 2])
+    few = few_allowed(row)
+    assert few is not None
+    assert few.tolist() == sorted(set(allowed))
+    assert choose(spread(few, values[few], VOCABULARY), row) == choose(values, row)
+
+
+def test_many_tokens_or_no_mask_are_not_few() -> None:
+    assert few_allowed(SamplingRow(Sampling())) is None
+    assert few_allowed(SamplingRow(Sampling(), mask_of(list(range(FEW + 1)), size=FEW + 40))) is None
