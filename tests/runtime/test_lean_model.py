@@ -6,6 +6,7 @@ import pytest
 import torch
 from tiny_models import VOCABULARY, cold_logits, generate, greedy, tiny_network
 
+from promptlang.runtime.layouts import Layouts
 from promptlang.runtime.lean_model import LeanConfig, LeanModel
 from promptlang.runtime.model import TransformersModel
 from promptlang.runtime.self_test import self_test
@@ -58,7 +59,7 @@ def randomise_norms(network: Any) -> None:
 def lean(network: Any, dtype: torch.dtype = torch.float32) -> LeanModel:
     config = LeanConfig.read(network.config.to_dict())
     assert config is not None
-    return LeanModel(config, network.state_dict(), dtype)
+    return LeanModel(config, network.state_dict(), Layouts(dtype))
 
 
 @pytest.mark.parametrize(("model_type", "changes"), FAMILIES)
