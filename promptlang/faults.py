@@ -385,3 +385,45 @@ def no_logprobs(span: Span, found: str) -> Diagnostic:
 
 def bad_constraint(span: Span, why: str) -> Diagnostic:
     return Diagnostic("PL411", why, span)
+
+
+# Cache -----------------------------------------------------------------------------------------------
+
+
+def text_behind_call(span: Span, tokens: int, behind: Span) -> Diagnostic:
+    shown = _first_line(behind)
+    return Diagnostic(
+        "PL501",
+        f"about {tokens} tokens of fixed text stand behind `{shown}`: every call computes them again",
+        span,
+        Severity.WARNING,
+        fix=f"put the fixed text before `{shown}`",
+        notes=(("this differs from call to call", behind),),
+    )
+
+
+def text_behind_branch(span: Span, tokens: int, behind: Span) -> Diagnostic:
+    shown = _first_line(behind)
+    return Diagnostic(
+        "PL502",
+        f"about {tokens} tokens that all branches share stand behind `{shown}`: every branch computes them again",
+        span,
+        Severity.WARNING,
+        fix=f"put what all share before `{shown}`, or before the fork",
+        notes=(("this differs from branch to branch", behind),),
+    )
+
+
+def repeated_text(span: Span, tokens: int, loop: Span) -> Diagnostic:
+    return Diagnostic(
+        "PL503",
+        f"every round of a loop writes the same text again: about {tokens} tokens",
+        span,
+        Severity.WARNING,
+        fix="put what is the same in every round before the loop, once",
+        notes=(("this loop", loop),),
+    )
+
+
+def _first_line(span: Span) -> str:
+    return span.text.partition("\n")[0].rstrip()

@@ -119,11 +119,7 @@ class BodyChecker:
             self._checks[type(statement)](statement, self._scope, place)
 
     def _check_trailing_space(self, statement: ast.Statement, following: ast.Statement) -> None:
-        if (
-            isinstance(statement, ast.Text)
-            and isinstance(following, ast.Ask)
-            and not isinstance(following.answer, ast.Score)
-        ):
+        if isinstance(statement, ast.Text) and _begins_with_answer(following):
             last = statement.value.parts[-1] if statement.value.parts else ""
             if isinstance(last, str) and last.endswith((" ", "\t")):
                 self._report(faults.trailing_space(statement.span))
@@ -362,6 +358,14 @@ class BodyChecker:
             scope.is_open = True
         else:
             self._report(faults.not_a_branch(statement.branch.span, name_of(static)))
+
+
+def _begins_with_answer(statement: ast.Statement) -> bool:
+    """Whether what comes next in the prompt is, or may be, an answer."""
+    if isinstance(statement, ast.Ask):
+        return not isinstance(statement.answer, ast.Score)
+    blocks = () if isinstance(statement, ast.Role) else ast.blocks_of(statement)
+    return any(block and _begins_with_answer(block[0]) for block in blocks)
 
 
 def statements_of(block: ast.Block) -> Iterator[ast.Statement]:

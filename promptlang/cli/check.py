@@ -8,7 +8,9 @@ from promptlang.checker import Checked
 from promptlang.checker import check as check_bundle
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.diagnostics import Diagnostic, print_all, render_all, to_json
+from promptlang.lints import lint
 from promptlang.loader import LoadError, load
+from promptlang.lower import lower
 
 
 def check(files: Sequence[str], style: str) -> ExitCode:
@@ -58,15 +60,18 @@ def _code(found: Mapping[str, Checked]) -> ExitCode:
 
 
 def checked(file: str) -> Checked:
-    """A file and what it imports, checked.
+    """A file and what it imports, checked; with what could be better, where nothing is wrong.
 
     Raises:
         CommandError: it can't be read.
     """
     try:
-        return check_bundle(load(Path(file)))
+        program = check_bundle(load(Path(file)))
     except LoadError as error:
         raise CommandError(str(error)) from error
+    if program.ok:
+        program.diagnostics += lint(lower(program))
+    return program
 
 
 def show(diagnostics: Sequence[Diagnostic]) -> None:

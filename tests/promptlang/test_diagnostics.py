@@ -14,6 +14,7 @@ from rich.console import Console
 
 from promptlang import faults
 from promptlang.checker import check
+from promptlang.cli.check import checked
 from promptlang.diagnostics import Diagnostic, codes, explain, near, print_all, render, render_all, to_json
 from promptlang.loader import load, load_source
 from promptlang.source import Source, Span
@@ -26,7 +27,7 @@ MARK = "#! "
 def found_in(path: Path) -> list[str]:
     """The diagnostics of a file, one a line."""
     lines = []
-    for diagnostic in check(load(path)).diagnostics:
+    for diagnostic in checked(str(path)).diagnostics:
         line, column = diagnostic.span.position
         fix = "" if diagnostic.fix is None else f" [{diagnostic.fix}]"
         severity = "" if diagnostic.is_error else "warning: "

@@ -1,0 +1,211 @@
+"""Cache lints: text that calls, branches or rounds would share, but for where it stands.
+
+A cached prompt serves as far as it is equal from its first token on. So what is fixed comes first, and what differs
+from one call to the next comes last. Only the text before a prompt's first answer is looked at: what stands behind an
+answer usually speaks of it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from promptlang import faults
+from promptlang.ast import Expression
+from promptlang.diagnostics import Diagnostic
+from promptlang.graph import CallNode, ForkNode, ForNode, Graph, Node, Region, UseNode, WhileNode, walk
+from promptlang.lints.reading import Piece, Reading, known_constants
+from promptlang.lower import names_in
+from promptlang.source import Span
+from promptlang.values import Value
+
+WORTH_SAYING = 32
+"""Tokens that must be lost before anything is said: a question behind its data is where it belongs."""
+
+BYTES_A_TOKEN = 4
+"""Of English text in UTF-8, in the vocabularies of today's models; no tokenizer is loaded for a check."""
+
+Graphs = Mapping[str, Graph]
+Count = Callable[[str], int]
+
+
+def estimate(text: str) -> int:
+    """About how many tokens a text has."""
+    return round(len(text.encode()) / BYTES_A_TOKEN)
+
+
+def lint(graphs: Graphs, count: Count = estimate) -> list[Diagnostic]:
+    """What keeps text of a bundle's programs from being shared, each place once.
+
+    Args:
+        graphs: all programs, as lowered: before any pass, so that every text stands where it is written.
+        count: how many tokens a text has.
+    """
+    found: dict[Span, Diagnostic] = {}
+    for graph in graphs.values():
+        for diagnostic in _lints_of(graph, graphs, count):
+            found.setdefault(diagnostic.span, diagnostic)
+    return sorted(found.values(), key=lambda one: (one.span.source.name, one.span.start))
+
+
+def _lints_of(graph: Graph, graphs: Graphs, count: Count) -> Iterator[Diagnostic]:
+    if _runs_often(graph, graphs):
+        yield from _in_calls(graph, graphs, count)
+    names = {*_parameter_names(graph), *_bound_in(graph.body)}
+    for node, values in _sharing(graph.body, known_constants(graph.constants, *names)):
+        look = _in_branches if isinstance(node, ForkNode) else _in_rounds
+        yield from look(node, values, count)
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """Fixed text that is computed again.
+
+    Attributes:
+        span: the longest run of it.
+        tokens: of all of it.
+        behind: what it stands behind.
+    """
+
+    span: Span
+    tokens: int
+    behind: Span
+
+
+def _loss(pieces: Sequence[Piece], behind: Span, count: Count) -> _Loss | None:
+    """What is lost of some pieces, if it is worth a word."""
+    fixed = [(count(piece.text), piece) for piece in pieces if piece.text]
+    tokens = sum(number for number, _ in fixed)
+    if tokens < WORTH_SAYING:
+        return None
+    _, longest = max(fixed, key=lambda one: one[0])
+    return _Loss(longest.span, tokens, behind)
+
+
+def _behind_first(pieces: Sequence[Piece], count: Count) -> _Loss | None:
+    """The fixed text behind the first piece that differs."""
+    first = next((index for index, piece in enumerate(pieces) if piece.text is None), None)
+    return None if first is None else _loss(pieces[first + 1 :], pieces[first].span, count)
+
+
+# Calls -----------------------------------------------------------------------------------------------------------
+
+
+def _in_calls(graph: Graph, graphs: Graphs, count: Count) -> Iterator[Diagnostic]:
+    varying, fixed = _parameters(graph, graphs)
+    names = {*_parameter_names(graph), *_bound_in(graph.body)}
+    reading = Reading({**known_constants(graph.constants, *names), **fixed}, varying)
+    reading.region(graph.body)
+    loss = _behind_first(reading.pieces, count)
+    if loss is not None:
+        yield faults.text_behind_call(loss.span, loss.tokens, loss.behind)
+
+
+def _parameters(graph: Graph, graphs: Graphs) -> tuple[set[str], dict[str, Value]]:
+    """The parameters that differ from call to call, and the values of those that are left at their defaults."""
+    calls = _calls_of(graph, graphs)
+    defaults = Reading(dict(graph.constants), set())
+    varying: set[str] = set()
+    for parameter in graph.parameters:
+        given = [(caller, call.arguments.get(parameter.name)) for caller, call in calls]
+        if (not calls and parameter.default is None) or not _is_same(given):
+            varying.add(parameter.name)
+        elif parameter.default is not None and all(argument is None for _, argument in given):
+            defaults.assign(parameter.name, parameter.default, Reading(dict(graph.constants), set()))
+    fixed = {name: value for name, value in defaults.values.items() if name in _parameter_names(graph)}
+    return varying, fixed
+
+
+def _is_same(given: Sequence[tuple[Graph, Expression | None]]) -> bool:
+    """Whether an argument is the same at every call: left out, or the same constant."""
+    first = given[0][1] if given else None
+    constant = all(
+        argument is None or names_in(argument) <= caller.constants.keys() - set(_parameter_names(caller))
+        for caller, argument in given
+    )
+    return constant and all(argument == first for _, argument in given)
+
+
+def _calls_of(graph: Graph, graphs: Graphs) -> list[tuple[Graph, CallNode]]:
+    return [
+        (caller, node)
+        for caller in graphs.values()
+        for node in walk(caller.body)
+        if isinstance(node, CallNode) and node.callee == graph.name
+    ]
+
+
+def _runs_often(graph: Graph, graphs: Graphs, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether a program may run more than once: over rows of data, from several places, in a loop or a fork, or from a
+    program that does."""
+    calls = _calls_of(graph, graphs)
+    if len(calls) != 1:
+        return True
+    [(caller, call)] = calls
+    again = [node for node in walk(caller.body) if isinstance(node, ForNode | WhileNode | ForkNode)]
+    if any(call in walk(Region((node,))) for node in again) or caller.name in seen:
+        return True
+    return _runs_often(caller, graphs, seen | {graph.name}) and bool(caller.parameters)
+
+
+# Branches and rounds ---------------------------------------------------------------------------------------------
+
+
+def _sharing(region: Region, values: dict[str, Value]) -> Iterator[tuple[Node, dict[str, Value]]]:
+    """The forks and loops of a region, at any depth, each with the constants that are known there."""
+    for node in region.nodes:
+        inner = values
+        if isinstance(node, ForkNode | ForNode | WhileNode):
+            yield node, values
+        if isinstance(node, UseNode):
+            names = {parameter.name for parameter in node.parameters} | set(_bound_in(node.body))
+            inner = known_constants(node.constants, *names)
+        for held in node.regions:
+            yield from _sharing(held, inner)
+
+
+def _in_rounds(node: Node, values: dict[str, Value], count: Count) -> Iterator[Diagnostic]:
+    """Text that every round of a loop writes anew."""
+    [body] = node.regions
+    reading = Reading(dict(values), {*node.writes, *_bound_in(body)})
+    reading.region(body)
+    loss = _loss(reading.pieces, node.span, count)
+    if loss is not None:
+        yield faults.repeated_text(loss.span, loss.tokens, loss.behind)
+
+
+def _in_branches(node: Node, values: dict[str, Value], count: Count) -> Iterator[Diagnostic]:
+    assert isinstance(node, ForkNode)
+    read = []
+    for body in node.bodies:
+        reading = Reading(dict(values), set(node.targets))
+        reading.region(body)
+        read.append(reading.pieces)
+    loss = _behind_first(_as_one(read), count)
+    if loss is not None:
+        yield faults.text_behind_branch(loss.span, loss.tokens, loss.behind)
+
+
+def _as_one(arms: Sequence[Sequence[Piece]]) -> list[Piece]:
+    """The first arm's pieces; once arms differ, what is not in all of them differs."""
+    first, *others = arms
+    if not others:
+        return list(first)
+    equal = _common_length(arms)
+    rest = [{piece.text for piece in other[equal:]} for other in others]
+    behind = [
+        piece if all(piece.text in texts for texts in rest) else Piece(piece.span, None) for piece in first[equal:]
+    ]
+    return [*first[:equal], *behind]
+
+
+def _common_length(arms: Sequence[Sequence[Piece]]) -> int:
+    """How many pieces all arms begin with in common."""
+    heads = zip(*([piece.text for piece in arm] for arm in arms), strict=False)
+    return next((index for index, texts in enumerate(heads) if len(set(texts)) > 1), min(map(len, arms)))
+
+
+def _parameter_names(graph: Graph) -> list[str]:
+    return [parameter.name for parameter in graph.parameters]
+
+
+def _bound_in(region: Region) -> Iterable[str]:
+    return {name for node in walk(region) for name in node.writes}
