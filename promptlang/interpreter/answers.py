@@ -47,7 +47,7 @@ async def run_gen(machine: Machine, node: GenNode, frame: Frame) -> None:
             constraint=_constraint(machine, node.shape, withdrawn, frame.run.usage),
             withdrawn=withdrawn,
             on_text=lambda text: frame.run.observer.answer(frame.path, text),
-            wants_logprobs=frame.branch is not None,
+            wants_logprobs=options.get("logprobs", False) or frame.branch is not None,
         )
     )
     result = await _answered(machine, answer, frame)
