@@ -45,6 +45,7 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
         self._source = source
         self._diagnostics = diagnostics
         self._parse_hole = parse_hole
+        self._lines_in_strings: set[int] = set()
 
     # Places ------------------------------------------------------------------------------------------
 
@@ -64,14 +65,23 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
     def _report(self, diagnostic: Diagnostic) -> None:
         self._diagnostics.append(diagnostic)
 
+    def _line_of(self, offset: int) -> int:
+        return self._source.position(offset).line
+
     def _comment_above(self, start: int) -> str | None:
         """The `##` lines right above a declaration."""
         lines: list[str] = []
-        number = self._source.position(start).line - 1
-        while number >= 1 and (found := re.fullmatch(r"[ \t]*## ?(.*)", self._source.line(number))):
-            lines.insert(0, found[1])
+        number = self._line_of(start) - 1
+        while found := self._documentation(number):
+            lines.append(found[1].rstrip())
             number -= 1
-        return "\n".join(lines) or None
+        return "\n".join(reversed(lines)) or None
+
+    def _documentation(self, number: int) -> re.Match[str] | None:
+        """The `##` comment that a line is; None where it isn't one."""
+        if number < 1 or number in self._lines_in_strings:
+            return None
+        return re.fullmatch(r"[ \t]*## ?(.*)", self._source.line(number))
 
     # Files -------------------------------------------------------------------------------------------
 
@@ -492,6 +502,7 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
 
     def string(self, meta: Meta, token: Token) -> ast.Template:
         start, end = token.start_pos or 0, token.end_pos or 0
+        self._lines_in_strings.update(range(self._line_of(start) + 1, self._line_of(end) + 1))
         literal = read_string(self._source.text, start, end)
         for bad in literal.bad_escapes:
             self._report(faults.bad_escape(Span(self._source, bad.start, bad.end), bad.stands_for_itself))

@@ -50,6 +50,13 @@ def parse(source: Source) -> Parsed:
     return Parsed(module, _in_order(diagnostics))
 
 
+def tokenise(source: Source) -> list[Token]:
+    """The tokens of a file that has no errors, in order; line breaks and indentation, as blocks have them, included."""
+    one_pass = _Pass(source, "file", TextSlice(source.text, 0, len(source.text)), [])
+    one_pass.run()
+    return one_pass.tokens
+
+
 def parse_statements(source: Source) -> tuple[ast.Block, list[Diagnostic]]:
     """Parse statements that stand outside any declaration, as typed at a prompt; never raises."""
     diagnostics: list[Diagnostic] = []
@@ -175,12 +182,17 @@ class _Abandoned(Exception):
 
 
 class _Pass:
-    """One run of the parser over one stretch of source."""
+    """One run of the parser over one stretch of source.
+
+    Attributes:
+        tokens: what the parser has taken.
+    """
 
     def __init__(self, source: Source, start: str, text: TextSlice[str], diagnostics: list[Diagnostic]) -> None:
         lark = _lark()
         lexer = lark.parser.lexer.lexer
         assert isinstance(lexer, ContextualLexer)
+        self.tokens: list[Token] = []
         self._interactive = lark.parse_interactive(text, start)
         self._state = self._interactive.parser_state
         self._text = text
@@ -264,6 +276,7 @@ class _Pass:
         except UnexpectedToken:
             self._unexpected(token)
             return
+        self.tokens.append(token)
         if token.type in _LAYOUT:
             self._line = []
         else:

@@ -85,6 +85,39 @@ def _dedented(text: str, lines: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return moved if _is_blank(text, first) and len(lines) > 1 else [first, *moved]
 
 
+def moved(literal: str, old: str, new: str) -> str:
+    """A literal of several lines after the line it starts on has been indented anew.
+
+    Its lines move along where they stand at least as deep as that line; what it says stays the same.
+
+    Args:
+        literal: the literal, quotes included.
+        old: the indentation of the line it started on.
+        new: the indentation of that line now; tabs in what is deeper become four spaces.
+    """
+    first, *rest = literal.split("\n")
+    if not rest or first.removeprefix("r")[:3] not in ('"""', "'''"):
+        return literal
+    rest[-1], quotes = rest[-1][:-3], rest[-1][-3:]
+    indentations = [_indentation(line, (0, len(line))) for line in rest]
+    blank = [not line.removesuffix("\r").strip(" \t") for line in rest]
+    texts = [indentation for indentation, is_blank in zip(indentations, blank, strict=True) if not is_blank]
+    common = texts[0][: _common_length(texts)] if texts else old
+    if not common.startswith(old):
+        return literal
+    margin = new + _spaces(common.removeprefix(old))
+    lines = [
+        line if is_blank else margin + line[len(common) :] for line, is_blank in zip(rest, blank, strict=True)
+    ]
+    if blank[-1] and rest[-1].startswith(old):
+        lines[-1] = new + _spaces(rest[-1].removeprefix(old))
+    return "\n".join([first, *lines]) + quotes
+
+
+def _spaces(indentation: str) -> str:
+    return indentation.replace("\t", "    ")
+
+
 def _common_length(texts: list[str]) -> int:
     """How many characters all texts begin with alike."""
     columns = zip(*texts, strict=False)
