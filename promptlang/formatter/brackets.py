@@ -13,7 +13,7 @@ _SIGNS = {"PLUS", "MINUS"}
 _NEVER_SPACED = {"DOT", "RANGE"}
 _OPERANDS = {"NAME", "INT", "FLOAT", "STRING", "_TRUE", "_FALSE", "_NONE", "_GEN", "_SELECT", "_SCORE", *_CLOSING}
 
-# The loosest operators in a bracket are where it is broken.
+# Brackets without commas are broken before their loosest operators.
 _LOOSENESS = [
     {"_FOR"},
     {"_IF", "_ELSE"},
@@ -135,9 +135,14 @@ class _Open:
         return start[0] == "_BEAM" and start[1:] not in ([], ["ASSIGN"])
 
     @property
+    def is_list(self) -> bool:
+        """Whether items stand in them that may each be followed by a comma."""
+        return bool(self.commas) or (self.kind in {"call", "display"} and 0 not in self.operators)
+
+    @property
     def breaks(self) -> list[int]:
         """Before which nodes the content may be broken."""
-        if self.commas:
+        if self.is_list:
             return [number + 1 for number in self.commas]
         return self.operators[min(self.operators)] if self.operators else []
 
@@ -171,8 +176,7 @@ class _Open:
         must_break = self.has_comments or (self.kind != "subscript" and (ends_in_comma or holds_broken))
         if not must_break and (self.kind == "subscript" or not self.content):
             return [self.opening, *self.content, closing]
-        is_loop = 0 in self.operators and not self.commas
-        takes_comma = self.kind in {"call", "display"} and bool(self.content) and not ends_in_comma and not is_loop
+        takes_comma = self.is_list and self.kind != "subscript" and bool(self.content) and not ends_in_comma
         width, is_long = width_of([self.opening, *self.content, closing])
         width -= self.opening.is_spaced
         return [Bracket(self.opening, self.items, closing, takes_comma, must_break, width, is_long)]
