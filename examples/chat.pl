@@ -35,9 +35,11 @@ const QUESTIONS = [
     "Where does the sun go at night?",
 ]
 
+
 record Turn:
     question: str
     answer: str
+
 
 program chat(questions: list[str, 1..8] = QUESTIONS) -> list[Turn]:
     system: "${TEACHER}"

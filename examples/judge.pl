@@ -9,10 +9,12 @@
 
 type Grade = int in 1..5
 
+
 record Verdict:
     notes: list[str]
     grades: list[Grade]
     verdict: "publish" | "revise" | "reject"
+
 
 const ADVERT = """
     The Harbour lamp gives a warm light that does not tire the eyes. It runs for twenty hours on one charge, can be
@@ -20,8 +22,10 @@ const ADVERT = """
     bed. If it does not please you, send it back within sixty days.
     """
 
+
 fragment grade(side: str):
     user: "Grade its ${side} from 1 to 5."
+
 
 program judge(text: str = ADVERT) -> Verdict:
     system: "You are an editor. Answer in one short sentence."
@@ -60,4 +64,8 @@ program judge(text: str = ADVERT) -> Verdict:
         What shall we do with the text?
         """
     assistant: verdict = select("publish", "revise", "reject")
-    return Verdict(notes=[side.note for side in sides], grades=[side.mark for side in sides], verdict=verdict)
+    return Verdict(
+        notes=[side.note for side in sides],
+        grades=[side.mark for side in sides],
+        verdict=verdict,
+    )

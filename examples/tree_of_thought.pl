@@ -7,10 +7,12 @@
 
 """Search for a plan: ideas, then first steps, the best of each kept."""
 
+
 record Plan:
     idea: str
     step: str
     score: int
+
 
 program plan(goal: str = "Learn to cook in one month") -> Plan:
     system: "You help people to make plans. Answer in one short sentence."

@@ -8,10 +8,12 @@
 
 """Route a support ticket, draft three replies, keep the best one."""
 
+
 record Reply:
     team: "billing" | "network" | "account"
     urgency: int in 1..5
     body: str
+
 
 program triage(ticket: str, tone: str = "friendly") -> Reply:
     system: "You answer support tickets for Acme. Be ${tone}."

@@ -39,7 +39,7 @@ class Unit:
         Raises:
             LoadError: it can't be read, or lies outside the folder of the program.
         """
-        return _read(self.locate(path), path)
+        return read_text(self.locate(path), path)
 
     def locate(self, path: str) -> Path:
         """Where a file that the program names lies.
@@ -88,7 +88,7 @@ def load(path: str | Path) -> Bundle:
         LoadError: the file itself can't be read. (An import that can't be read is a diagnostic.)
     """
     place = Path(path)
-    text = _read(place, str(path))
+    text = read_text(place, str(path))
     return Bundle(_Loader(place.resolve().parent).unit(Source(text, str(path)), place.resolve()))
 
 
@@ -124,7 +124,7 @@ class _Loader:
             if path in self._open:
                 raise LoadError(f"`{declaration.path}` imports this file in turn: imports can't go in a circle")
             if path not in self._loaded:
-                self.unit(Source(_read(path, declaration.path), self._shown(path)), path)
+                self.unit(Source(read_text(path, declaration.path), self._shown(path)), path)
         except LoadError as error:
             unit.diagnostics.append(faults.bad_import(declaration.span, str(error)))
         else:
@@ -136,12 +136,31 @@ class _Loader:
         return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
-def _read(path: Path, shown: str) -> str:
+def read_text(path: Path, shown: str) -> str:
+    """The text of a file, without a byte-order mark.
+
+    Args:
+        path: where it lies.
+        shown: what messages call it.
+
+    Raises:
+        LoadError: it can't be read.
+    """
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return decode(path.read_bytes(), shown)
     except FileNotFoundError:
         raise LoadError(f"there is no file `{shown}`") from None
-    except UnicodeDecodeError as error:
-        raise LoadError(f"`{shown}` is not UTF-8 text (byte {error.start})") from None
     except OSError as error:
         raise LoadError(f"`{shown}` can't be read: {(error.strerror or str(error)).lower()}") from None
+
+
+def decode(data: bytes, shown: str) -> str:
+    """The text of a file's bytes, without a byte-order mark.
+
+    Raises:
+        LoadError: they are not UTF-8.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise LoadError(f"`{shown}` is not UTF-8 text (byte {error.start})") from None

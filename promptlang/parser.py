@@ -233,7 +233,7 @@ class _Pass:
                 yield from self._rest_of_line()
                 last = None
             try:
-                last = self._lexers[self._state.position].next_token(self._place, self._state)
+                last = self._next(self._lexers[self._state.position])
                 yield last
             except UnexpectedCharacters:
                 self._unexpected_text()
@@ -244,6 +244,12 @@ class _Pass:
         if last is not None and last.type != "_NEWLINE":
             yield Token("_NEWLINE", "\n", self._text.end, end_pos=self._text.end)
 
+    def _next(self, lexer: BasicLexer) -> Token:
+        """The next token. A comment or white space at the end of the text opens and closes no block."""
+        token = lexer.next_token(self._place, self._state)
+        ends_text = token.type == "_NEWLINE" and token.end_pos == self._text.end
+        return token.update(value="\n") if ends_text else token
+
     def _rest_of_line(self) -> Iterator[Token]:
         """Pass over the rest of a broken line; BROKEN takes its place. Brackets may hold line breaks, but not
         shallower lines."""
@@ -252,7 +258,7 @@ class _Pass:
         newline = None
         while newline is None:
             try:
-                token = self._any_lexer.next_token(self._place, self._state)
+                token = self._next(self._any_lexer)
             except EOFError:
                 newline = Token("_NEWLINE", "\n", self._text.end, end_pos=self._text.end)
             except UnexpectedCharacters:

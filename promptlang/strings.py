@@ -106,9 +106,7 @@ def moved(literal: str, old: str, new: str) -> str:
     if not common.startswith(old):
         return literal
     margin = new + _spaces(common.removeprefix(old))
-    lines = [
-        line if is_blank else margin + line[len(common) :] for line, is_blank in zip(rest, blank, strict=True)
-    ]
+    lines = [line if is_blank else margin + line[len(common) :] for line, is_blank in zip(rest, blank, strict=True)]
     if blank[-1] and rest[-1].startswith(old):
         lines[-1] = new + _spaces(rest[-1].removeprefix(old))
     return "\n".join([first, *lines]) + quotes

@@ -60,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_check(commands)
     _add_explain(commands)
+    _add_fmt(commands)
     _add_graph(commands)
     _add_models(commands)
     return parser
@@ -130,6 +131,22 @@ def _row_count(text: str) -> int:
     return int(text)
 
 
+def _add_fmt(commands: "_Commands") -> None:
+    fmt = commands.add_parser(
+        "fmt",
+        help="lay programs out",
+        description="Lay programs out, in place. What they mean stays the same.",
+        allow_abbrev=False,
+    )
+    fmt.add_argument(
+        "files", metavar="FILE", nargs="+", help="a .pl file, a folder of them, or `-`: from stdin to stdout"
+    )
+    fmt.add_argument(
+        "--check", action="store_true", help="write nothing; show what would change, and exit with 1 if anything would"
+    )
+    fmt.set_defaults(command=_fmt)
+
+
 def _add_graph(commands: "_Commands") -> None:
     graph = commands.add_parser(
         "graph",
@@ -179,6 +196,12 @@ def _check(options: argparse.Namespace) -> ExitCode:
     if options.cost:
         return check_cost(options.files, options.format, options.rows, options.arg)
     return check(options.files, options.format)
+
+
+def _fmt(options: argparse.Namespace) -> ExitCode:
+    from promptlang.cli.fmt import fmt
+
+    return fmt(options.files, writes=not options.check)
 
 
 def _graph(options: argparse.Namespace) -> ExitCode:

@@ -152,8 +152,8 @@ def _rests(nodes: Sequence[Node], after: int) -> list[int]:
 def blank_lines(previous: Line | None, line: Line) -> list[int]:
     """How many blank lines stand before each comment between two lines, and before the second line.
 
-    Inside a block at most one, and none at its start. At the top two around declarations with a body (before the
-    comments right above one), else at most two.
+    Inside a block at most one, and none at its start. At the top two between declarations of which one has a body
+    (above the comments right above it), else at most two.
     """
     written = [*(comment.blank_lines for comment in line.before.comments), line.before.blank_lines]
     depths = [*(comment.depth for comment in line.before.comments), line.depth]
@@ -166,7 +166,7 @@ def blank_lines(previous: Line | None, line: Line) -> list[int]:
             counts.append(0)
         elif depth:
             counts.append(min(blank, 1))
-        elif (is_first_at_top and _ends_body(previous)) or (number == attached and line.has_body):
+        elif (line.words and is_first_at_top and _ends_body(previous)) or (number == attached and line.has_body):
             counts.append(2)
         else:
             counts.append(min(blank, 2))

@@ -2,12 +2,12 @@
 
 import string
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mutations import PIECES, PROGRAM_FILES, TEXTS, mutated_programs
 
 from promptlang import ast
 from promptlang.checker import check
@@ -15,11 +15,6 @@ from promptlang.diagnostics import render_all, to_json
 from promptlang.loader import load_source
 from promptlang.parser import parse, parse_statements
 from promptlang.source import Source
-
-PROGRAMS = Path(__file__).parent.parent / "programs"
-EXAMPLES = Path(__file__).parent.parent.parent / "examples"
-FILES = sorted([*PROGRAMS.glob("good/**/*.pl"), *EXAMPLES.glob("*.pl")])
-TEXTS = [path.read_text(encoding="utf-8") for path in FILES]
 
 
 def statements(text: str) -> ast.Block:
@@ -130,7 +125,9 @@ def test_line_breaks_inside_brackets_do_not_end_a_statement() -> None:
     assert len(statements("x = [\n  1,\n\n# two\n2,\n]\ny = (\n1\n+\n2)\n")) == 2
 
 
-@pytest.mark.parametrize("ending", ["", "\n", "\n\n  \n", "\n# end", "\n    # end\n"])
+@pytest.mark.parametrize(
+    "ending", ["", "\n", "\n\n  \n", "\n  ", "\n\t\t\t", "\n# end", "\n    # end\n", "\n \t    # end"]
+)
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_how_a_file_ends_and_breaks_its_lines_does_not_matter(ending: str, newline: str) -> None:
     text = "if x:\n    y = 1\n\n  # note\n    z = 2\nelse:\n\tw = 3"
@@ -313,13 +310,13 @@ def test_many_errors_are_cut_off() -> None:
     assert len(errors("program p():\n" + "    retrun x\n" * 500)) == 50
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=[path.stem for path in FILES])
+@pytest.mark.parametrize("text", TEXTS, ids=[path.stem for path in PROGRAM_FILES])
 def test_programs_that_are_right_have_no_errors(text: str) -> None:
     assert parse(Source(text)).diagnostics == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", TEXTS, ids=[path.stem for path in FILES])
+@pytest.mark.parametrize("text", TEXTS, ids=[path.stem for path in PROGRAM_FILES])
 def test_every_prefix_of_a_program_gives_diagnostics_and_never_an_exception(text: str) -> None:
     for end in range(len(text)):
         parse(Source(text[:end]))
@@ -334,65 +331,14 @@ def look_at(text: str) -> None:
     to_json(found)
 
 
-_PIECES = [
-    '"',
-    '"""',
-    "${",
-    "}",
-    "(",
-    ")",
-    "[",
-    "]",
-    "{",
-    ":",
-    "\n",
-    "    ",
-    "\t",
-    "\r\n",
-    "fork",
-    "if",
-    "else",
-    "=",
-    "..",
-    "|",
-    "/",
-    "#",
-    "##",
-    "gen(",
-    "x",
-    "1",
-    "\\",
-    "program p():\n",
-    "é",
-    "arm a:",
-    "$",
-    'r"',
-    " in ",
-    ".probs",
-    "adopt ",
-    "'",
-    "\x00",
-    "\ufeff",
-    ",",
-    ".",
-]
-
-
 @settings(max_examples=200, deadline=None)
-@given(st.data())
-def test_mutated_programs_give_diagnostics_and_never_an_exception(data: st.DataObject) -> None:
-    text = data.draw(st.sampled_from(TEXTS))
-    for _ in range(data.draw(st.integers(1, 5))):
-        place = data.draw(st.integers(0, len(text)))
-        cut = data.draw(st.integers(0, 12))
-        text = text[:place] + data.draw(st.sampled_from(["", *_PIECES])) + text[place + cut :]
+@given(mutated_programs())
+def test_mutated_programs_give_diagnostics_and_never_an_exception(text: str) -> None:
     look_at(text)
 
 
 @settings(max_examples=200, deadline=None)
-@given(
-    st.lists(st.sampled_from([*_PIECES, *string.ascii_lowercase, "record R:\n", "return ", "a: str\n"]), max_size=60)
-)
+@given(st.lists(st.sampled_from([*PIECES, *string.ascii_lowercase, "record R:\n", "return ", "a: str\n"]), max_size=60))
 def test_any_text_gives_diagnostics_and_never_an_exception(pieces: list[str]) -> None:
     look_at("".join(pieces))
 

@@ -2,6 +2,7 @@ import "missing.pl" as missing
 import "../../conftest.py" as outside
 import "PL018_import.pl" as itself
 
+
 program p():
     pass
 #! 1:1 PL018 there is no file `missing.pl`

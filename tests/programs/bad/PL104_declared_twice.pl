@@ -1,6 +1,7 @@
 record Reply:
     body: str
 
+
 program Reply():
     pass
-#! 4:9 PL104 `Reply` is declared twice
+#! 5:9 PL104 `Reply` is declared twice

@@ -2,6 +2,7 @@ record Reply:
     body: str
     body: int
 
+
 program p(a: int, a: int):
     log a
     fork as sides:
@@ -11,5 +12,5 @@ program p(a: int, a: int):
             pass
     log sides
 #! 3:5 PL105 two fields are called `body`
-#! 5:19 PL105 two parameters are called `a`
-#! 10:9 PL105 two arms are called `left`
+#! 6:19 PL105 two parameters are called `a`
+#! 11:9 PL105 two arms are called `left`

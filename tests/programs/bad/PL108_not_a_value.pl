@@ -1,8 +1,9 @@
 record Reply:
     body: str
 
+
 program p():
     log Reply
     log p
-#! 5:9 PL108 `Reply` is a record, not a value
-#! 6:9 PL108 `p` is a program, not a value
+#! 6:9 PL108 `Reply` is a record, not a value
+#! 7:9 PL108 `p` is a program, not a value

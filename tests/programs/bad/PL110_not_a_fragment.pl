@@ -1,6 +1,7 @@
 program other():
     pass
 
+
 program p():
     use other()
-#! 5:5 PL110 `use` runs fragments, and `other` is a program [call it: `result = other(...)`]
+#! 6:5 PL110 `use` runs fragments, and `other` is a program [call it: `result = other(...)`]

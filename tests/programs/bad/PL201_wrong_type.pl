@@ -2,6 +2,7 @@ record Reply:
     urgency: int in 1..5
     size: int = "large"
 
+
 program p(x: int) -> Reply:
     r = Reply(urgency=7, size=1)
     log r
@@ -14,9 +15,9 @@ program p(x: int) -> Reply:
     log z
     return "done"
 #! 3:17 PL201 the default of `size` must be int, not "large"
-#! 6:23 PL201 `urgency` of `Reply` must be int in 1..5, not 7
-#! 8:10 PL201 the count of a fork must be a whole number, at least 0, not "two"
-#! 10:19 PL201 what branches are ranked by must be a number, not str
-#! 12:15 PL201 this index must be int, not "x"
-#! 13:11 PL201 `x` of `p` must be int, not "three"
-#! 15:12 PL201 the result must be Reply, not "done"
+#! 7:23 PL201 `urgency` of `Reply` must be int in 1..5, not 7
+#! 9:10 PL201 the count of a fork must be a whole number, at least 0, not "two"
+#! 11:19 PL201 what branches are ranked by must be a number, not str
+#! 13:15 PL201 this index must be int, not "x"
+#! 14:11 PL201 `x` of `p` must be int, not "three"
+#! 16:12 PL201 the result must be Reply, not "done"

@@ -1,10 +1,11 @@
 fragment greet():
     user: "Hello"
 
+
 program p():
     user:
         "One"
         assistant: "Two"
         use greet()
-#! 7:9 PL305 a turn can't stand inside another turn
 #! 8:9 PL305 a turn can't stand inside another turn
+#! 9:9 PL305 a turn can't stand inside another turn

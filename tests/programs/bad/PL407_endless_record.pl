@@ -2,6 +2,7 @@ record Node:
     name: str
     next: Node
 
+
 record Tree:
     name: str
     children: list[Tree]

@@ -1,5 +1,6 @@
 # Every kind of fork and loop, an adopted branch, and calls that wait for one another.
 
+
 program write(topic: str, words: list[str]) -> list[str]:
     "About ${topic}. "
     pin
@@ -24,6 +25,7 @@ program write(topic: str, words: list[str]) -> list[str]:
         keep 1 by worth
     adopt ends[0]
     return [z, second] + [one.x for one in drafts]
+
 
 program shout(text: str) -> str:
     "${text}!"

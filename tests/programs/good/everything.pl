@@ -7,6 +7,7 @@ type Level = int in 1..5
 ## How many drafts to write.
 const DRAFTS = 2 + 1
 
+
 record Reply:
     ## Who answers.
     team: "billing" | "network"
@@ -14,13 +15,16 @@ record Reply:
     body: str(max=200)
     tags: list[str, 0..3] = []
 
+
 record Tree:
     name: str
     children: list[Tree]
     parent: Tree | none
 
+
 fragment greet(name: str, mood: str = "friendly"):
     user: "Hello, I am ${name} and feel ${mood}."
+
 
 ## Answers a ticket.
 program answer(

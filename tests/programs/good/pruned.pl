@@ -3,10 +3,12 @@
 const LEVEL = 2
 const HOUSE = "Acme"
 
+
 fragment rate(what: str):
     user: "Rate the ${what} from 1 to 5."
     assistant: mark = gen(int in 1..5)
     log mark
+
 
 program help(text: str, words: list[str]) -> list[str]:
     system: "You work for ${HOUSE}, level ${LEVEL}."
@@ -42,6 +44,7 @@ program help(text: str, words: list[str]) -> list[str]:
         assistant: x = gen(max_tokens=4)
     short = summary(text)
     return notes + [one.x for one in same] + [short]
+
 
 program summary(text: str) -> str:
     "${text}\n\nIn short:"
