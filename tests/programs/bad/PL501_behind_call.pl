@@ -3,14 +3,17 @@ const RULES = """
     of other customers.
     """
 
+
 record Shot:
     question: str
     answer: str
+
 
 const SHOTS = [
     Shot("Is the sea blue?", "It looks blue, for it mirrors the sky."),
     Shot("Is the moon far?", "It is far, but nothing in the sky is nearer."),
 ]
+
 
 # The system prompt begins with what differs.
 program greet(name: str, mood: str = "calm") -> str:
@@ -18,6 +21,7 @@ program greet(name: str, mood: str = "calm") -> str:
     user: "How far is the moon?"
     assistant: word = gen(max_tokens=3)
     return word
+
 
 # Examples stand behind the data.
 program ask(question: str) -> str:
@@ -28,11 +32,13 @@ program ask(question: str) -> str:
     assistant: word = gen(max_tokens=3)
     return word
 
+
 # A program that is called several times, each time with another word.
 program calls() -> list[str]:
     first = say("sea", RULES)
     second = say("moon", RULES)
     return [first, second]
+
 
 program say(word: str, rules: str) -> str:
     """
@@ -41,6 +47,6 @@ program say(word: str, rules: str) -> str:
     """
     text = gen(max_tokens=3)
     return text
-#! 17:44 PL501 warning: about 40 tokens of fixed text stand behind `${name}`: every call computes them again [put the fixed text before `${name}`]
-#! 27:21 PL501 warning: about 35 tokens of fixed text stand behind `${question}`: every call computes them again [put the fixed text before `${question}`]
-#! 39:35 PL501 warning: about 40 tokens of fixed text stand behind `${word}`: every call computes them again [put the fixed text before `${word}`]
+#! 20:44 PL501 warning: about 40 tokens of fixed text stand behind `${name}`: every call computes them again [put the fixed text before `${name}`]
+#! 31:21 PL501 warning: about 35 tokens of fixed text stand behind `${question}`: every call computes them again [put the fixed text before `${question}`]
+#! 45:35 PL501 warning: about 40 tokens of fixed text stand behind `${word}`: every call computes them again [put the fixed text before `${word}`]
