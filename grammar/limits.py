@@ -5,3 +5,6 @@ PARSER_LIMITS = {"initial_lexer_fuel": 2_000_000, "max_lexer_states": 50_000, "m
 
 MOST_SPECIFICATION = 1_000_000
 """Characters of a schema or a grammar."""
+
+MOST_SCHEMA_PARTS = 20_000
+"""Parts of a schema, and cases that its keywords make when they are rewritten."""

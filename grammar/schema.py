@@ -11,6 +11,8 @@ from typing import Any
 
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.limits import MOST_SPECIFICATION
+from promptlang.grammar.schema_document import FORMATS_ENFORCED, FORMATS_REFUSED, Document
+from promptlang.grammar.schema_rewriting import rewritten
 
 OPTIONS = {"whitespace_flexible": False, "json_allowed_escapes": 'nrbtf\\"'}
 """No white space, and no `\\uXXXX`: a key written with it would not be taken for the property it names."""
@@ -22,25 +24,11 @@ CONTROL_IN_PATTERN = re.compile(CONTROLS.pattern + r"|\\(?:x[01]|u00[01]|u\{0*1?
 BROAD_SET = re.compile(r"\[(?:\^(?:\\.|[^\]\\])*|(?:\\.|[^\]\\])+-(?:\\.|[^\]\\])+)\]")
 """A set in a pattern of more than one character."""
 
-FORMATS_ENFORCED = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"}
-FORMATS_REFUSED = {
-    "idn-email",
-    "idn-hostname",
-    "iri",
-    "iri-reference",
-    "json-pointer",
-    "regex",
-    "relative-json-pointer",
-    "uri-reference",
-    "uri-template",
-}
 COUNTS = {f"{bound}{what}" for bound in ("min", "max") for what in ("Length", "Items", "Properties", "Contains")}
 
-IN_ONE = {"additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"}
-IN_LIST = {"allOf", "anyOf", "items", "oneOf", "prefixItems"}
-IN_DICT = {"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
-APPLICATORS = {"$dynamicRef", "$ref", "allOf", "anyOf", "dependencies", "dependentSchemas", "if", "not", "oneOf"}
-"""Keywords that can evaluate a property or an item beside the schema's own."""
+IN_ONE = {"additionalItems", "additionalProperties", "items"}
+IN_LIST = {"allOf", "anyOf", "items", "prefixItems"}
+IN_DICT = {"$defs", "definitions", "patternProperties", "properties"}
 
 
 def prepare(text: str) -> str:
@@ -60,7 +48,7 @@ def prepare(text: str) -> str:
         schema = {} if schema else {"not": {}}
     if not isinstance(schema, dict):
         raise ConstraintError("a JSON Schema is an object or a bool")
-    ready = _prepared(schema, refs_stand_alone="draft-0" in str(schema.get("$schema")))
+    ready = _prepared(schema, Document(schema))
     return json.dumps({**ready, "x-guidance": OPTIONS})
 
 
@@ -73,24 +61,32 @@ def _load(text: str) -> Any:
         raise ConstraintError(f"the schema is not JSON: {error}") from error
 
 
-def _prepared(schema: Any, refs_stand_alone: bool) -> Any:
-    """One schema and those inside it. Up to draft 7, nothing beside a `$ref` counts (`refs_stand_alone`)."""
+def _prepared(schema: Any, document: Document) -> Any:
+    """One schema and those inside it."""
     if not isinstance(schema, dict):
         return schema
-    if refs_stand_alone and "$ref" in schema:
-        return {"$ref": schema["$ref"], **{key: schema[key] for key in ("definitions",) if key in schema}}
-    ready = schema
-    for step in STEPS:
-        ready = step(ready)
-    return {key: _inside(key, value, refs_stand_alone) for key, value in ready.items()}
+    document.spend()
+    with document.deeper("$ref"):
+        if document.refs_stand_alone and "$ref" in schema:
+            schema = {key: schema[key] for key in ("$ref", "definitions") if key in schema}
+        ready = schema
+        for step in STEPS:
+            ready = step(ready)
+        ready = rewritten(ready, document)
+        return {key: _inside(key, ready[key], document) for key in sorted(ready, key=_properties_first)}
 
 
-def _inside(keyword: str, value: Any, refs_stand_alone: bool) -> Any:
+def _properties_first(keyword: str) -> bool:
+    """Properties come in the order in which the schema names them first."""
+    return keyword != "properties"
+
+
+def _inside(keyword: str, value: Any, document: Document) -> Any:
     if keyword in IN_LIST and isinstance(value, list):
-        return [_prepared(item, refs_stand_alone) for item in value]
+        return [_prepared(item, document) for item in value]
     if keyword in IN_DICT and isinstance(value, dict):
-        return {name: _prepared(item, refs_stand_alone) for name, item in value.items()}
-    return _prepared(value, refs_stand_alone) if keyword in IN_ONE else value
+        return {name: _prepared(item, document) for name, item in value.items()}
+    return _prepared(value, document) if keyword in IN_ONE else value
 
 
 # Steps -------------------------------------------------------------------------------------------------------
@@ -103,8 +99,6 @@ def _without_idle_keywords(schema: dict[str, Any]) -> dict[str, Any]:
         idle |= {"then", "else"}
     if "contains" not in schema:
         idle |= {"minContains", "maxContains"}
-    if schema.get("uniqueItems") is False:
-        idle.add("uniqueItems")
     return {key: value for key, value in schema.items() if key not in idle}
 
 
@@ -123,20 +117,6 @@ def _with_known_format(schema: dict[str, Any]) -> dict[str, Any]:
         raise ConstraintError(f'the format "{name}" of a JSON Schema can\'t be enforced')
     known = name is None or name in FORMATS_ENFORCED
     return schema if known else {key: value for key, value in schema.items() if key != "format"}
-
-
-def _with_plain_unevaluated(schema: dict[str, Any]) -> dict[str, Any]:
-    """Where nothing else evaluates properties or items, what is unevaluated is what is additional."""
-    if APPLICATORS & schema.keys():
-        return schema
-    ready = dict(schema)
-    if "unevaluatedProperties" in ready:
-        ready.setdefault("additionalProperties", ready["unevaluatedProperties"])
-        del ready["unevaluatedProperties"]
-    if "unevaluatedItems" in ready and "contains" not in ready and not isinstance(ready.get("items"), list):
-        ready.setdefault("items", ready["unevaluatedItems"])
-        del ready["unevaluatedItems"]
-    return ready
 
 
 def _with_sure_counts(schema: dict[str, Any]) -> dict[str, Any]:
@@ -181,7 +161,6 @@ STEPS: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
     _without_idle_keywords,
     _with_whole_counts,
     _with_known_format,
-    _with_plain_unevaluated,
     _with_sure_counts,
     _with_short_escapes,
 )
