@@ -12,6 +12,10 @@ def explained(message: str) -> ConstraintError:
     first = message.strip().partition("\n")[0]
     first = re.sub(r"^at \d+\(\d+\): |^\d+\(\d+\): ", "", first)
     first = first.replace("failed to compile JSON schema: ", "the JSON Schema can't be compiled: ")
+    if "oneOf constraints are not supported" in first:
+        return ConstraintError("oneOf of a JSON Schema can't be enforced where its options may overlap")
+    if "Unsatisfiable schema: " in first:
+        return ConstraintError(f"no value satisfies the JSON Schema: {first.partition('Unsatisfiable schema: ')[2]}")
     unknown = re.search(r"Unimplemented keys: \[(.*)\]", first)
     if unknown:
         return ConstraintError(f"the keyword {unknown[1]} of a JSON Schema can't be enforced")

@@ -8,3 +8,9 @@ MOST_SPECIFICATION = 1_000_000
 
 MOST_SCHEMA_PARTS = 20_000
 """Parts of a schema, and cases that its keywords make when they are rewritten."""
+
+DEEPEST_PART = 60
+"""Schemas inside schemas, references followed too."""
+
+MOST_REFERENCES = 500
+"""Places that a schema refers to: llguidance follows them by recursion."""

@@ -12,6 +12,7 @@ from typing import Any
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.limits import MOST_SPECIFICATION
 from promptlang.grammar.schema_document import FORMATS_ENFORCED, FORMATS_REFUSED, Document
+from promptlang.grammar.schema_layout import laid_out, with_parts
 from promptlang.grammar.schema_rewriting import rewritten
 
 OPTIONS = {"whitespace_flexible": False, "json_allowed_escapes": 'nrbtf\\"'}
@@ -24,11 +25,12 @@ CONTROL_IN_PATTERN = re.compile(CONTROLS.pattern + r"|\\(?:x[01]|u00[01]|u\{0*1?
 BROAD_SET = re.compile(r"\[(?:\^(?:\\.|[^\]\\])*|(?:\\.|[^\]\\])+-(?:\\.|[^\]\\])+)\]")
 """A set in a pattern of more than one character."""
 
-COUNTS = {f"{bound}{what}" for bound in ("min", "max") for what in ("Length", "Items", "Properties", "Contains")}
 
-IN_ONE = {"additionalItems", "additionalProperties", "items"}
-IN_LIST = {"allOf", "anyOf", "items", "prefixItems"}
-IN_DICT = {"$defs", "definitions", "patternProperties", "properties"}
+CLASS_WITH_CONTROLS = re.compile(r"\[\^\]|\[:\^?cntrl|\\(?:p\{?\^?C|P\{?\^?P|p\{\^P|p\{?Other|p\{\w+=)")
+"""Sets of characters that may hold all control characters and neither quotation marks nor backslashes, and `[^]`."""
+
+NUL_IN_SET = re.compile(r"\\(?:x00|u0000|u\{0+\}|x\{0+\}|0)(?=-)|\x00(?=-)")
+SET = re.compile(r"(?P<other>\\.|[^\\\[])|\[(?P<negation>\^?)", re.DOTALL)
 
 
 def prepare(text: str) -> str:
@@ -43,12 +45,10 @@ def prepare(text: str) -> str:
     Raises:
         ConstraintError: it is no schema, too large, or asks for what can't be enforced.
     """
-    schema = _load(text)
-    if isinstance(schema, bool):
-        schema = {} if schema else {"not": {}}
-    if not isinstance(schema, dict):
-        raise ConstraintError("a JSON Schema is an object or a bool")
+    schema = laid_out(_load(text))
     ready = _prepared(schema, Document(schema))
+    if not isinstance(ready, dict):
+        ready = {} if ready else {"anyOf": [False]}
     return json.dumps({**ready, "x-guidance": OPTIONS})
 
 
@@ -67,26 +67,18 @@ def _prepared(schema: Any, document: Document) -> Any:
         return schema
     document.spend()
     with document.deeper("$ref"):
-        if document.refs_stand_alone and "$ref" in schema:
-            schema = {key: schema[key] for key in ("$ref", "definitions") if key in schema}
+        if not document.types(schema):
+            return False
         ready = schema
         for step in STEPS:
             ready = step(ready)
-        ready = rewritten(ready, document)
-        return {key: _inside(key, ready[key], document) for key in sorted(ready, key=_properties_first)}
+        ready = with_parts(rewritten(ready, document), lambda part: _prepared(part, document))
+        return {keyword: ready[keyword] for keyword in sorted(ready, key=_is_late)}
 
 
-def _properties_first(keyword: str) -> bool:
-    """Properties come in the order in which the schema names them first."""
+def _is_late(keyword: str) -> bool:
+    """Properties come in the order in which a schema names them first: its own before those of its parts."""
     return keyword != "properties"
-
-
-def _inside(keyword: str, value: Any, document: Document) -> Any:
-    if keyword in IN_LIST and isinstance(value, list):
-        return [_prepared(item, document) for item in value]
-    if keyword in IN_DICT and isinstance(value, dict):
-        return {name: _prepared(item, document) for name, item in value.items()}
-    return _prepared(value, document) if keyword in IN_ONE else value
 
 
 # Steps -------------------------------------------------------------------------------------------------------
@@ -100,14 +92,6 @@ def _without_idle_keywords(schema: dict[str, Any]) -> dict[str, Any]:
     if "contains" not in schema:
         idle |= {"minContains", "maxContains"}
     return {key: value for key, value in schema.items() if key not in idle}
-
-
-def _with_whole_counts(schema: dict[str, Any]) -> dict[str, Any]:
-    """`2.0` counts as 2."""
-    return {
-        key: int(value) if key in COUNTS and isinstance(value, float) and value.is_integer() else value
-        for key, value in schema.items()
-    }
 
 
 def _with_known_format(schema: dict[str, Any]) -> dict[str, Any]:
@@ -143,6 +127,32 @@ def _with_short_escapes(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
+def _with_sure_sets(schema: dict[str, Any]) -> dict[str, Any]:
+    """Keep U+0000, which an answer can't hold, out of the sets in patterns.
+
+    Where a set holds all control characters, llguidance (1.9.1) takes an escaped quotation mark and backslash for
+    members, even of `[^"]`.
+    """
+    ready = dict(schema)
+    if "pattern" in ready:
+        ready["pattern"] = without_nul(ready["pattern"])
+    if "patternProperties" in ready:
+        ready["patternProperties"] = {without_nul(key): part for key, part in ready["patternProperties"].items()}
+    return ready
+
+
+def without_nul(pattern: str) -> str:
+    """A regular expression whose sets don't hold U+0000.
+
+    Raises:
+        ConstraintError: it has a set of which that can't be told.
+    """
+    if CLASS_WITH_CONTROLS.search(pattern):
+        raise ConstraintError(f"a set of characters in the pattern /{pattern}/ of a JSON Schema can't be enforced")
+    whole = NUL_IN_SET.sub(r"\\x01", pattern)
+    return SET.sub(lambda found: found["other"] or ("[^\\x00" if found["negation"] else "["), whole)
+
+
 def _keys(value: Any) -> list[str]:
     return list(value) if isinstance(value, dict) else []
 
@@ -159,10 +169,10 @@ def _strings(value: Any) -> Iterator[str]:
 
 STEPS: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
     _without_idle_keywords,
-    _with_whole_counts,
     _with_known_format,
     _with_sure_counts,
     _with_short_escapes,
+    _with_sure_sets,
 )
 
 

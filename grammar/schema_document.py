@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
-from urllib.parse import unquote
 
 from promptlang.grammar.errors import ConstraintError
-from promptlang.grammar.limits import MOST_SCHEMA_PARTS
+from promptlang.grammar.limits import DEEPEST_PART, MOST_SCHEMA_PARTS
+from promptlang.grammar.schema_layout import has_inner_ids, pointed
 
 Part = TypeVar("Part")
 Json: TypeAlias = Any
@@ -15,9 +15,6 @@ Json: TypeAlias = Any
 
 TYPES = frozenset({"null", "boolean", "object", "array", "number", "string"})
 """Types of JSON; an integer is a number."""
-
-DEEPEST_PART = 40
-"""Parts inside parts, and references that lead to references."""
 
 FORMATS_ENFORCED = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri"}
 FORMATS_REFUSED = {
@@ -44,33 +41,19 @@ class Document:
 
     Attributes:
         root: the schema.
-        refs_stand_alone: up to draft 7, nothing beside a `$ref` counts.
         parts: how many parts have been looked at or written, against a limit.
         depth: how deep the part at hand is.
+        has_inner_ids: whether references are reckoned from other places than the root.
     """
 
     root: Json
     parts: int = 0
     depth: int = 0
-    refs_stand_alone: bool = field(init=False)
-    anchors: dict[str, list[Json]] = field(init=False, default_factory=dict)
-    has_inner_ids: bool = field(init=False, default=False)
+    has_inner_ids: bool = field(init=False)
+    _target_types: dict[str, frozenset[str]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        is_object = isinstance(self.root, dict)
-        self.refs_stand_alone = is_object and "draft-0" in str(self.root.get("$schema"))
-        self._find_places()
-
-    def _find_places(self) -> None:
-        waiting = [self.root]
-        while waiting:
-            part = waiting.pop()
-            if isinstance(part, dict):
-                for keyword in ("$anchor", "$dynamicAnchor"):
-                    if isinstance(part.get(keyword), str):
-                        self.anchors.setdefault(part[keyword], []).append(part)
-                self.has_inner_ids |= part is not self.root and isinstance(part.get("$id", part.get("id")), str)
-            waiting += part.values() if isinstance(part, dict) else part if isinstance(part, list) else []
+        self.has_inner_ids = isinstance(self.root, dict) and has_inner_ids(self.root)
 
     def spend(self) -> None:
         """Count a part.
@@ -108,59 +91,66 @@ class Document:
         Raises:
             ConstraintError: nothing in this document, or not surely.
         """
-        if not isinstance(reference, str) or not reference.startswith("#") or self.has_inner_ids:
+        target = self._target(reference)
+        if target is None:
             raise ConstraintError(f'"$ref": {reference!r} of a JSON Schema can\'t be followed here')
-        name = unquote(reference[1:])
-        if not name or name.startswith("/"):
-            return self._pointed(name, reference)
-        if len(self.anchors.get(name, [])) != 1:
-            raise ConstraintError(f'"$ref": {reference!r} of a JSON Schema leads nowhere, or to several places')
-        return self.anchors[name][0]
+        return target
 
-    def _pointed(self, pointer: str, reference: str) -> Json:
-        part = self.root
-        for step in pointer.split("/")[1:]:
-            key = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(part, dict) and key in part:
-                part = part[key]
-            elif isinstance(part, list) and key.isdigit() and int(key) < len(part):
-                part = part[int(key)]
-            else:
-                raise ConstraintError(f'"$ref": {reference!r} of a JSON Schema leads nowhere')
-        return part
+    def _target(self, reference: Json) -> Json:
+        """What a reference leads to; None where that isn't sure."""
+        if isinstance(reference, str) and reference == "#":
+            return self.root
+        is_near = isinstance(reference, str) and reference.startswith("#/") and not self.has_inner_ids
+        return pointed(self.root, reference) if is_near else None
 
     def followed(self, schema: Json) -> Json:
         """A schema, or where it is only a reference, the one that is meant."""
         for _ in range(DEEPEST_PART):
-            if not isinstance(schema, dict) or "$ref" not in schema:
+            if not isinstance(schema, dict) or "$ref" not in schema or schema.keys() - {"$ref"} - PLACES:
                 return schema
-            if not self.refs_stand_alone and schema.keys() - {"$ref"} - PLACES:
+            target = self._target(schema["$ref"])
+            if target is None:
                 return schema
-            schema = self.resolve(schema["$ref"])
+            schema = target
         raise ConstraintError("references of a JSON Schema go in a circle")
 
-    def types(self, schema: Json) -> frozenset[str]:
-        """The types of which a schema may allow values; perhaps too many, never too few."""
-        schema = self.followed(schema)
-        if not isinstance(schema, dict):
-            return frozenset() if schema is False else TYPES
-        with self.deeper("$ref"):
-            return self._types(schema)
+    def types(self, schema: Json, depth: int = 20) -> frozenset[str]:
+        """The types of which a schema may allow values; perhaps too many, never too few.
 
-    def _types(self, schema: dict[str, Json]) -> frozenset[str]:
+        Args:
+            schema: which.
+            depth: how many schemas inside it are asked.
+        """
+        if not isinstance(schema, dict) or not depth:
+            return frozenset() if schema is False else TYPES
         types = stated_types(schema)
         if "$ref" in schema:
-            types = self.types(self.resolve(schema["$ref"])) & (TYPES if self.refs_stand_alone else types)
+            types &= self._types_of_target(schema["$ref"], depth - 1)
         if "const" in schema:
             types &= {type_of(schema["const"])}
         if isinstance(schema.get("enum"), list):
             types &= set(map(type_of, schema["enum"]))
         for keyword in ("anyOf", "oneOf"):
             if isinstance(schema.get(keyword), list):
-                types &= frozenset[str]().union(*map(self.types, schema[keyword]))
+                types &= frozenset[str]().union(*(self.types(part, depth - 1) for part in schema[keyword]))
         for part in schema.get("allOf", []):
-            types &= self.types(part)
+            types &= self.types(part, depth - 1)
+        if isinstance(schema.get("not"), dict) and schema["not"].keys() <= {"type"}:
+            types -= self._whole_types(schema["not"])
         return types
+
+    def _types_of_target(self, reference: str, depth: int) -> frozenset[str]:
+        """Looked up once a reference; one that leads back to itself adds nothing."""
+        if reference not in self._target_types:
+            self._target_types[reference] = TYPES
+            self._target_types[reference] = self.types(self._target(reference), depth)
+        return self._target_types[reference]
+
+    def _whole_types(self, schema: dict[str, Json]) -> frozenset[str]:
+        """The types of which a schema with no other keyword allows every value."""
+        named = schema.get("type", [])
+        is_whole = "number" in named or "integer" not in named
+        return stated_types(schema) - (frozenset() if is_whole else {"number"})
 
     def are_disjoint(self, first: Json, second: Json, depth: int = 3) -> bool:
         """Whether it is plain to see that no value satisfies both schemas."""
@@ -174,9 +164,7 @@ class Document:
         if not self.types(first) & self.types(second) <= {"object"}:
             return False
         required = {*first.get("required", []), *second.get("required", [])}
-        return any(
-            self.are_disjoint(_property(first, name), _property(second, name), depth - 1) for name in required
-        )
+        return any(self.are_disjoint(_property(first, name), _property(second, name), depth - 1) for name in required)
 
     def _values_differ(self, first: Json, second: Json) -> bool:
         one, other = listed(first), listed(second)
@@ -222,8 +210,9 @@ def listed(schema: Json) -> list[Json] | None:
         return [schema["const"]]
     if isinstance(schema.get("enum"), list):
         return list(schema["enum"])
-    types = schema.get("type")
-    return {"boolean": [False, True], "null": [None]}.get(types) if isinstance(types, str) else None
+    if schema.get("type") == "boolean":
+        return [False, True]
+    return [None] if schema.get("type") == "null" else None
 
 
 def written(value: Json) -> str:

@@ -68,13 +68,12 @@ def _own(schema: dict[str, Json], document: Document) -> Case:
     """What the keywords of the schema itself evaluate."""
     if "contains" in schema and "unevaluatedItems" in schema:
         raise ConstraintError('"unevaluatedItems" beside "contains" of a JSON Schema can\'t be enforced')
-    first = schema.get("items") if isinstance(schema.get("items"), list) else schema.get("prefixItems", [])
     return Case(
         properties=frozenset(schema.get("properties", {})),
         patterns=frozenset(schema.get("patternProperties", {})),
         all_properties="additionalProperties" in schema,
-        items=len(first or []),
-        all_items="additionalItems" in schema or "items" in schema and not isinstance(schema["items"], list),
+        items=len(schema.get("prefixItems", [])),
+        all_items="items" in schema,
     )
 
 

@@ -24,9 +24,12 @@ from promptlang.grammar.schema_document import (
 ANY_CHARACTER = r"(?:.|\n)"
 ANYTHING = f"{ANY_CHARACTER}*"
 
+LONGEST_TEXT = 120
+MOST_CHARACTERS = 20_000
+"""Of texts that must not be written."""
+
 UNSAYABLE = {
     "$dynamicRef": TYPES,
-    "additionalItems": {"array"},
     "additionalProperties": {"object"},
     "format": {"string"},
     "multipleOf": {"number"},
@@ -71,9 +74,7 @@ def negated(schema: Json, place: Place) -> list[Json]:
     if not isinstance(schema, dict):
         raise ConstraintError(f"a part of a JSON Schema is {schema!r}, which is no schema")
     with place.document.deeper("not"):
-        only_reference = place.document.refs_stand_alone and "$ref" in schema
-        keywords = ["$ref"] if only_reference else list(schema)
-        alternatives = [case for keyword in keywords for case in _without(keyword, schema, place)]
+        alternatives = [case for keyword in schema for case in _without(keyword, schema, place)]
     return [case for case in alternatives if stated_types(case) & place.types]
 
 
@@ -147,6 +148,8 @@ def _other_numbers(values: list[Json], place: Place) -> Alternatives:
 
 
 def _other_strings(values: list[Json], place: Place) -> Alternatives:
+    if sum(map(len, values)) > MOST_CHARACTERS or any(len(value) > LONGEST_TEXT for value in values):
+        raise ConstraintError('"not" over so many or so long texts in "const" or "enum" can\'t be enforced')
     yield {"type": "string", "pattern": f"^{other_texts(values)}$"} if values else {"type": "string"}
 
 
@@ -286,10 +289,8 @@ def _dependencies(value: Json, schema: dict[str, Json], place: Place) -> Alterna
 
 
 def _items(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
-    """Only `items: false` can be negated: there is an item more. A list of items is what `prefixItems` says."""
-    if isinstance(value, list):
-        yield from _prefix_items(value, schema, place)
-    elif value is False:
+    """Only `items: false` can be negated: there is an item more."""
+    if value is False:
         yield {"type": "array", "minItems": len(schema.get("prefixItems", [])) + 1}
     elif "array" in place.types and value is not True and value != {}:
         raise _unsayable("items")
@@ -305,7 +306,7 @@ def _prefix_items(value: Json, schema: dict[str, Json], place: Place) -> Alterna
 
 
 def _contains(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
-    if "array" not in place.types or schema.get("minContains") == 0 and "maxContains" not in schema:
+    if "array" not in place.types or (schema.get("minContains") == 0 and "maxContains" not in schema):
         return
     if schema.get("minContains", 1) != 1 or "maxContains" in schema:
         raise _unsayable("maxContains" if "maxContains" in schema else "minContains")

@@ -9,7 +9,7 @@ from itertools import combinations, permutations
 from typing import TypeAlias
 
 from promptlang.grammar.errors import ConstraintError
-from promptlang.grammar.schema_document import TYPES, Document, Json, listed
+from promptlang.grammar.schema_document import TYPES, Document, Json, listed, written
 from promptlang.grammar.schema_evaluation import Case, cases_of
 from promptlang.grammar.schema_negation import Place, negated
 
@@ -18,6 +18,9 @@ MOST_UNIQUE = 5
 
 MOST_PLACES = 12
 """Items of which each may be the one that `contains` asks for."""
+
+MOST_OPTIONS = 100
+"""Options of `oneOf` that are compared with one another."""
 
 Part: TypeAlias = dict[str, Json]
 
@@ -28,8 +31,12 @@ def rewritten(schema: Part, document: Document) -> Part:
     Raises:
         ConstraintError: a keyword can't be said in others.
     """
-    added = [document.spent(part) for keyword, rewrite in REWRITINGS if keyword in schema for part in rewrite(schema, document)]
-    gone = {keyword for keyword, _ in REWRITINGS} | {"then", "else", "minContains", "maxContains"}
+    gone, added = set[str](), list[Part]()
+    for keyword, rewrite in REWRITINGS.items():
+        parts = rewrite(schema, document) if keyword in schema else None
+        if parts is not None:
+            gone |= {keyword, *BESIDE.get(keyword, ())}
+            added += map(document.spent, parts)
     kept = {keyword: value for keyword, value in schema.items() if keyword not in gone}
     return {**kept, "allOf": [*schema.get("allOf", []), *added]} if added else kept
 
@@ -51,10 +58,18 @@ def _if(schema: Part, document: Document) -> list[Part]:
     return [any_of([{"allOf": [condition, then]}, {"allOf": [fails, otherwise]}])]
 
 
-def _one_of(schema: Part, document: Document) -> list[Part]:
-    """Each option without the others, where it isn't plain that they exclude one another."""
+def _one_of(schema: Part, document: Document) -> list[Part] | None:
+    """Each option without the others, where it isn't plain that they exclude one another.
+
+    What can't be said without the others is left to llguidance, which may see that they do.
+    """
     types, options = document.types(schema), schema["oneOf"]
-    return [any_of([_alone(index, options, types, document) for index in range(len(options))])]
+    if len(options) > MOST_OPTIONS:
+        return None
+    try:
+        return [any_of([_alone(index, options, types, document) for index in range(len(options))])]
+    except ConstraintError:
+        return None
 
 
 def _alone(index: int, options: list[Json], types: frozenset[str], document: Document) -> Json:
@@ -150,7 +165,7 @@ def _unique_items(schema: Part, document: Document) -> list[Part]:
     most = _most_items(schema)
     if schema["uniqueItems"] is False or "array" not in document.types(schema) or most in (0, 1):
         return []
-    values = listed(document.followed(schema.get("items")))
+    values = _different(listed(document.followed(schema.get("items"))))
     if values is None or len(values) > MOST_UNIQUE or "prefixItems" in schema:
         raise ConstraintError(
             f'"uniqueItems" of a JSON Schema can\'t be enforced but where the items have at most {MOST_UNIQUE} values'
@@ -158,6 +173,32 @@ def _unique_items(schema: Part, document: Document) -> list[Part]:
     lengths = range(schema.get("minItems", 0), min(len(values), len(values) if most is None else most) + 1)
     arrays = [list(array) for length in lengths for array in permutations(values, length)]
     return [any_of([{"type": sorted(TYPES - {"array"})}, {"enum": arrays}])]
+
+
+def _min_properties(schema: Part, document: Document) -> list[Part] | None:
+    """Where at least one is wanted, one that is named or, without those, any other."""
+    least, names, required = schema["minProperties"], schema.get("properties", {}), schema.get("required", [])
+    if isinstance(least, int) and least <= len(set(map(str, required))):
+        return []
+    if least != 1 or not any(part is not False for part in names.values()):
+        return None
+    others = {"properties": dict.fromkeys(names, False), "minProperties": 1}
+    return [any_of([*({"required": [name]} for name in names), others])]
+
+
+def _max_properties(schema: Part, document: Document) -> list[Part] | None:
+    """Where all are named, some of them; which are required doesn't matter then."""
+    names, most = schema.get("properties", {}), schema["maxProperties"]
+    if schema.get("additionalProperties") is not False or schema.get("patternProperties") or not isinstance(most, int):
+        return None
+    if most >= len(names):
+        return []
+    absent = combinations(names, len(names) - most)
+    return [any_of([document.spent({"properties": dict.fromkeys(some, False)}) for some in absent])]
+
+
+def _different(values: list[Json] | None) -> list[Json] | None:
+    return None if values is None else [*{written(value): value for value in values}.values()]
 
 
 def _unevaluated_properties(schema: Part, document: Document) -> list[Part]:
@@ -187,16 +228,22 @@ def _by_case(schema: Part, document: Document, remaining: Callable[[Case], Part]
     return [any_of([{"allOf": [*case.conditions, remaining(case)]} for case in cases])]
 
 
-REWRITINGS: tuple[tuple[str, Callable[[Part, Document], list[Part]]], ...] = (
-    ("not", _not),
-    ("if", _if),
-    ("oneOf", _one_of),
-    ("dependentRequired", _dependent_required),
-    ("dependentSchemas", _dependent_schemas),
-    ("dependencies", _dependencies),
-    ("propertyNames", _property_names),
-    ("contains", _contains),
-    ("uniqueItems", _unique_items),
-    ("unevaluatedProperties", _unevaluated_properties),
-    ("unevaluatedItems", _unevaluated_items),
-)
+Rewriting: TypeAlias = Callable[[Part, Document], list[Part] | None]
+"""Gives schemas in place of a keyword, or None where it may stay as it is."""
+
+REWRITINGS: dict[str, Rewriting] = {
+    "not": _not,
+    "if": _if,
+    "oneOf": _one_of,
+    "dependentRequired": _dependent_required,
+    "dependentSchemas": _dependent_schemas,
+    "dependencies": _dependencies,
+    "propertyNames": _property_names,
+    "contains": _contains,
+    "uniqueItems": _unique_items,
+    "unevaluatedProperties": _unevaluated_properties,
+    "unevaluatedItems": _unevaluated_items,
+    "minProperties": _min_properties,
+    "maxProperties": _max_properties,
+}
+BESIDE = {"if": ("then", "else"), "contains": ("minContains", "maxContains")}

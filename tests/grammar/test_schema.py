@@ -2,6 +2,8 @@
 
 import json
 import random
+import re
+import time
 from typing import Any
 
 import pytest
@@ -32,6 +34,18 @@ SCHEMAS: list[dict[str, Any]] = [
     {"type": "object", "patternProperties": {"^x": {"type": "boolean"}}, "additionalProperties": {"type": "null"}},
     {"type": "object", "unevaluatedProperties": False, "properties": {"a": {"const": 1}}},
     {"type": "string", "format": "date"},
+    {"type": ["integer", "string"], "not": {"enum": [3, "no", "not"]}},
+    {"type": "array", "uniqueItems": True, "items": {"enum": ["a", "b", "c"]}},
+    {"type": "array", "contains": {"const": 1}, "maxItems": 3, "items": {"type": "integer"}},
+    {
+        "type": "object",
+        "properties": {"kind": {"enum": ["card", "cash"]}, "number": {"type": "integer", "minimum": 0}},
+        "required": ["kind"],
+        "additionalProperties": False,
+        "if": {"properties": {"kind": {"const": "card"}}},
+        "then": {"required": ["number"]},
+        "else": {"properties": {"number": False}},
+    },
 ]
 
 
@@ -58,20 +72,29 @@ def _walk(schema: Schema, vocabulary: Vocabulary, seed: int) -> str:
 @pytest.mark.parametrize(
     ("schema", "name"),
     [
-        ({"not": {"type": "string"}}, 'keyword "not" of a JSON Schema'),
-        ({"if": {"minimum": 1}, "then": {"maximum": 2}}, "if"),
+        ({"not": {"pattern": "a"}}, '"not" over the keyword "pattern"'),
+        ({"not": {"type": "integer"}}, '"not" over the type "integer"'),
+        ({"not": {"const": {"a": 1}}}, "an object"),
+        ({"not": {"const": "a" * 1000}}, "long texts"),
+        ({"not": {"$ref": "other.json"}}, "other.json"),
+        ({"not": {"$ref": "#/nowhere"}}, "#/nowhere"),
+        ({"if": {"patternProperties": {"a": False}}, "then": {"maximum": 2}}, "patternProperties"),
         ({"type": "array", "uniqueItems": True}, "uniqueItems"),
         ({"type": "array", "contains": {"const": 1}}, "contains"),
-        ({"type": "object", "propertyNames": {"maxLength": 3}}, "propertyNames"),
-        ({"type": "object", "dependentRequired": {"a": ["b"]}}, "dependentRequired"),
+        ({"type": "array", "contains": {"const": 1}, "maxItems": 3, "maxContains": 1}, "maxContains"),
+        ({"type": "object", "propertyNames": {"not": {"const": "a"}}}, "propertyNames"),
         ({"type": "object", "minProperties": 3}, "minProperties"),
-        ({"anyOf": [{}], "unevaluatedProperties": False}, "unevaluatedProperties"),
+        ({"contains": {"const": 1}, "unevaluatedItems": False, "maxItems": 2}, "unevaluatedItems"),
         ({"type": "string", "format": "uri-reference"}, "uri-reference"),
         ({"oneOf": [{"type": "integer"}, {"minimum": 2}]}, "oneOf"),
+        ({"$dynamicRef": "other.json#a"}, "$dynamicRef"),
         ({"type": "string", "pattern": r"\bfoo"}, "lookaround"),
         ({"type": "string", "pattern": r"^\x00a$"}, "control"),
+        ({"type": "string", "pattern": r"^[^]a]$"}, "set"),
+        ({"type": "string", "pattern": r"^\p{Cc}$"}, "set"),
         ({"const": "a\0b"}, "control"),
-        ({"x-guidance": {"lenient": True}, "not": {}}, "not"),
+        ({"x-guidance": {"lenient": True}, "type": "string", "format": "iri"}, "iri"),
+        ({"not": {}}, "no value"),
         ({"$ref": "https://example.org/schema"}, "https"),
         ({"type": "objet"}, "objet"),
         ({"type": "string", "minLength": 3, "maxLength": 2}, "minLength"),
@@ -85,6 +108,54 @@ def test_what_cannot_be_enforced_is_refused_by_name(schema: Any, name: str, byte
         with pytest.raises(ConstraintError) as caught:
             attempt()
         assert name in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"not": 3},
+        {"oneOf": {}},
+        {"anyOf": [1]},
+        {"properties": []},
+        {"properties": {"a": 1}},
+        {"required": "a"},
+        {"required": [1]},
+        {"minItems": -1},
+        {"minItems": 1.5},
+        {"minimum": "1"},
+        {"enum": 1},
+        {"$ref": 1},
+        {"dependentRequired": {"a": "b"}},
+        {"type": 1},
+        {"pattern": None},
+        {"if": "x"},
+        {"contains": None},
+    ],
+    ids=json.dumps,
+)
+def test_a_keyword_with_a_value_of_the_wrong_kind_is_named(schema: Any) -> None:
+    with pytest.raises(
+        ConstraintError, match="|".join(re.escape(keyword) for keyword in [*schema, "is an object or a bool"])
+    ):
+        check_shape(Schema(json.dumps(schema)))
+
+
+def test_a_schema_that_makes_much_work_is_refused_in_time() -> None:
+    options = [{"properties": {f"p{index}": {"type": "string"}}, "required": [f"p{index}"]} for index in range(90)]
+    deep: Any = {}
+    for _ in range(200):
+        deep = {"not": deep}
+    for schema in (
+        {"oneOf": options},
+        {"anyOf": options, "unevaluatedProperties": False},
+        {"additionalProperties": False, "properties": dict.fromkeys(map(str, range(30)), True), "maxProperties": 15},
+        {"$defs": {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(5000)}, "$ref": "#/$defs/a0"},
+        deep,
+    ):
+        started = time.process_time()
+        with pytest.raises(ConstraintError):
+            check_shape(Schema(json.dumps(schema)))
+        assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize("text", ["{", "[" * 100_000, '"' + "a" * 2_000_000 + '"'])
@@ -112,6 +183,32 @@ def test_what_is_no_schema_is_refused(text: str) -> None:
 def test_what_a_keyword_says_is_kept(schema: Any, good: str, bad: str) -> None:
     assert takes(schema, good)
     assert not takes(schema, bad)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"^[^\\]$",
+        r'^[^"]$',
+        r'^[^\\/:*?"<>|]$',
+        r"^[^\n]$",
+        r"^[\x00-!]$",
+        r"^[\u0000-\u007F]$",
+        r"^\W$",
+        r"^[^a\[]$",
+        r"^\[\^a$",
+    ],
+)
+def test_a_set_of_characters_holds_what_it_holds(pattern: str) -> None:
+    for text in ["\\", '"', "\n", "\t", "a", "!", "/", "[", "[a", "[^a"]:
+        for schema, written in (
+            ({"type": "string", "pattern": pattern}, json.dumps(text)),
+            (
+                {"type": "object", "patternProperties": {pattern: True}, "additionalProperties": False},
+                json.dumps({text: 1}),
+            ),
+        ):
+            assert takes(schema, written.replace(": ", ":")) == bool(re.search(pattern, text)), text
 
 
 def test_there_is_no_white_space_and_keys_keep_their_order() -> None:
