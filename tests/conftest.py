@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from promptlang.runtime.threads import spin_briefly
+
+spin_briefly()
+
 
 @pytest.fixture
 def program(tmp_path: Path) -> Callable[[str], str]:

@@ -13,10 +13,12 @@ from typing import NoReturn, TypeAlias
 from promptlang import __version__
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.cli.sizes import byte_count
+from promptlang.runtime.threads import spin_briefly
 
 
 def main() -> NoReturn:
     """The `promptlang` command."""
+    spin_briefly()
     sys.exit(execute(sys.argv[1:]))
 
 
