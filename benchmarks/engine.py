@@ -8,6 +8,7 @@ then. A figure is a ratio of medians.
 import argparse
 import os
 import resource
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from promptlang.runtime.slots import SlotAllocator
 from promptlang.runtime.usage import Usage
 
 DTYPES = ["float32", "int4"]
+ROOT = Path(__file__).parents[1]
 
 
 class Ours:
@@ -175,6 +177,7 @@ class Bench:
         self.nothing_shared()
         self.tree()
         self.memory()
+        self.start()
 
     def prefill(self) -> None:
         decoders = [*self.ours.values(), self.llama]
@@ -241,6 +244,10 @@ class Bench:
         ours.start(self.tokens[:2048], 32)
         self.at_most("KV slots, 32 sequences over 2,048, over 32 copies", [ours.engine.cache.used / (32 * 2048)], 0.05)
 
+    def start(self) -> None:
+        seconds = [median(first_answer(dtype) for _ in range(self.rounds)) for dtype in self.ours]
+        self.at_most("start to first answer of examples/triage.pl, s", seconds, 6)
+
     def show(self) -> None:
         table = Table("figure", *(str(ours.loaded.model.weights) for ours in self.ours.values()), "peer", "wanted")
         for figure in self.figures:
@@ -255,6 +262,21 @@ class Bench:
         console.print(
             f"{processor()}, {torch.get_num_threads()} threads, torch {torch.__version__}; peak memory {peak:.1f} GiB"
         )
+
+
+def first_answer(dtype: str) -> float:
+    """Seconds from the start of the command that `make demo` runs to the first answer on the screen."""
+    started = perf_counter()
+    command = [str(Path(sys.executable).with_name("promptlang")), "run", "examples/triage.pl", "--stream"]
+    command += ["--arg", "ticket=My bill is twice what it was last month.", "--dtype", dtype]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=ROOT) as process:
+        assert process.stderr is not None
+        while process.stderr.readline().strip() != b"assistant":
+            assert process.poll() is None, "the command ended without an answer"
+        process.stderr.read(1)
+        seconds = perf_counter() - started
+        process.kill()
+    return seconds
 
 
 def processor() -> str:
