@@ -106,6 +106,34 @@ class CallNode(Node):
     arguments: dict[str, Expression]
 
 
+@dataclass(frozen=True)
+class Tool:
+    """A host function as the program declares it.
+
+    Attributes:
+        name: the function's.
+        parameters: with their defaults, in order; the function gets all of them, by name.
+        shapes: what each parameter must look like, by name.
+        returns: what the function must return.
+        constants: what the names in the defaults mean.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    shapes: Mapping[str, Shape]
+    returns: Shape
+    constants: Mapping[str, Value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolNode(Node):
+    """Calls a host function; what follows on this prompt waits for it. `arguments` are bound by name."""
+
+    target: str | None
+    tool: Tool
+    arguments: dict[str, Expression]
+
+
 @dataclass(frozen=True, kw_only=True)
 class UseNode(Node):
     """Runs a fragment on this prompt, with variables of its own."""
@@ -290,6 +318,8 @@ def _label(node: Node) -> str:
             return f"{kind} {by}"
         case CallNode(callee=callee) | UseNode(callee=callee):
             return f"{kind} {callee}"
+        case ToolNode(tool=tool):
+            return f"{kind} {tool.name}"
         case _:
             return kind
 

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from promptlang import ast
-from promptlang.checker import Checked
+from promptlang.checker import Checked, ProgramInfo, ToolInfo
 from promptlang.graph import (
     AdoptNode,
     CallNode,
@@ -27,6 +27,8 @@ from promptlang.graph import (
     ScoreNode,
     SelectNode,
     TextNode,
+    Tool,
+    ToolNode,
     TurnNode,
     UseNode,
     WhileNode,
@@ -150,23 +152,19 @@ class _Lowering:
         raise AssertionError(f"no lowering for {type(answer).__name__}")
 
     def _assign(self, target: str, value: ast.Expression, place: dict[str, Any]) -> Node:
-        if isinstance(value, ast.CallExpression) and self._checked.callee(value) is not None:
+        if isinstance(value, ast.CallExpression) and (self._checked.callee(value) or self._checked.tool(value)):
             return self._call(target, value, place)
         return LetNode(target=target, value=value, reads=names_in(value), writes=(target,), **place)
 
     def _call(self, target: str | None, call: ast.CallExpression, place: dict[str, Any]) -> Node:
-        callee = self._checked.callee(call)
+        callee = self._checked.callee(call) or self._checked.tool(call)
         assert callee is not None
         arguments = _bind(callee.declaration.parameters, call.arguments)
-        reads = names_in(list(arguments.values()))
-        return CallNode(
-            target=target,
-            callee=callee.name,
-            arguments=arguments,
-            reads=reads,
-            writes=_written(target),
-            **place,
-        )
+        place |= {"target": target, "writes": _written(target), "arguments": arguments}
+        place["reads"] = names_in(list(arguments.values()))
+        if isinstance(callee, ProgramInfo):
+            return CallNode(callee=callee.name, **place)
+        return ToolNode(tool=_tool(callee), **place)
 
     def _use(self, statement: ast.Use, place: dict[str, Any]) -> Node:
         fragment = self._checked.fragment(statement)
@@ -208,6 +206,10 @@ class _Lowering:
             reads=names_in(over),
             **place,
         )
+
+
+def _tool(info: ToolInfo) -> Tool:
+    return Tool(info.name, info.declaration.parameters, info.shapes, info.returns, info.constants)
 
 
 def _written(target: str | None) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from promptlang.checker.answers import AnswerChecker
 from promptlang.checker.inference import Inference, Slot, dotted_name
 from promptlang.checker.names import Names, TypeResolver
 from promptlang.checker.statics import Arms, Branch, Branches, Scope, Static, Variable, merge, name_of
-from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo
+from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo, ToolInfo
 from promptlang.diagnostics import Diagnostic
 from promptlang.grammar import shapes
 from promptlang.grammar.shapes import Shape
@@ -163,7 +163,7 @@ class BodyChecker:
         fragment = found[0].fragments.get(found[1].name)
         if fragment is None:
             kind = self._names.kind(statement.name)
-            fix = f"call it: `result = {statement.name}(...)`" if kind == "program" else None
+            fix = f"call it: `result = {statement.name}(...)`" if kind in ("program", "tool") else None
             self._report(faults.not_a_fragment(span, statement.name, f"a {kind}", fix))
             return
         self._checked.fragments[id(statement)] = fragment
@@ -175,7 +175,12 @@ class BodyChecker:
             self._check_between_turns(statement.span, place)
 
     def _arguments(
-        self, name: str, info: ProgramInfo | FragmentInfo, arguments: Sequence[ast.Argument], span: Span, scope: Scope
+        self,
+        name: str,
+        info: ProgramInfo | FragmentInfo | ToolInfo,
+        arguments: Sequence[ast.Argument],
+        span: Span,
+        scope: Scope,
     ) -> None:
         parameters = info.declaration.parameters
         slots = [
@@ -216,8 +221,10 @@ class BodyChecker:
         assert name is not None
         assert found is not None
         if isinstance(found[1], ast.Tool):
-            self._report(faults.does_not_run(call.span, "tool"))
-            return None
+            tool = found[0].tools[found[1].name]
+            self._checked.tools[id(call)] = tool
+            self._arguments(name, tool, call.arguments, call.span, scope)
+            return _static(tool.returns)
         program = found[0].programs[found[1].name]
         self._checked.callees[id(call)] = program
         self._arguments(name, program, call.arguments, call.span, scope)

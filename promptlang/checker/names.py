@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from promptlang import ast, faults
-from promptlang.checker.tables import FragmentInfo, ProgramInfo
+from promptlang.checker.tables import FragmentInfo, ProgramInfo, ToolInfo
 from promptlang.diagnostics import Diagnostic
 from promptlang.expressions import EvaluationError, evaluate
 from promptlang.grammar import shapes
@@ -51,7 +51,7 @@ class Names:
         types: shapes of records and aliases.
         sizes: how many parts each of them has, written out.
         constants: values of consts, records and imports.
-        programs, fragments: signatures.
+        programs, fragments, tools: signatures.
     """
 
     unit: Unit
@@ -64,6 +64,7 @@ class Names:
     constants: dict[str, Value] = field(default_factory=dict)
     programs: dict[str, ProgramInfo] = field(default_factory=dict)
     fragments: dict[str, FragmentInfo] = field(default_factory=dict)
+    tools: dict[str, ToolInfo] = field(default_factory=dict)
 
     def find(self, name: str) -> "tuple[Names, ast.Declaration] | None":
         """The declaration that a name (`Reply`, `library.Reply`) means, and the file it stands in."""
@@ -147,10 +148,10 @@ class Resolver:
             case ast.Fragment(name=name, parameters=parameters):
                 given = self._signature(names, types, parameters)
                 names.fragments[name] = FragmentInfo(names.prefix + name, declaration, given, names.constants)
-            case ast.Tool(parameters=parameters, returns=returns):
-                self._signature(names, types, parameters)
-                if returns is not None:
-                    types.resolve(returns)
+            case ast.Tool(name=name, parameters=parameters, returns=returns):
+                given = self._signature(names, types, parameters)
+                result = shapes.Null() if returns is None else types.resolve(returns)
+                names.tools[name] = ToolInfo(name, declaration, given, result, names.constants)
 
     def _signature(
         self, names: Names, types: "TypeResolver", parameters: tuple[ast.Parameter, ...]

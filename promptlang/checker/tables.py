@@ -47,6 +47,22 @@ class FragmentInfo:
         return self.declaration.body
 
 
+@dataclass(frozen=True, eq=False)
+class ToolInfo:
+    """A tool; its default values mean what they mean in its own file.
+
+    Attributes:
+        name: as the file that declares it calls it; the host function is found by this name.
+        returns: what the function must return; none where the program does not say.
+    """
+
+    name: str
+    declaration: ast.Tool
+    shapes: Mapping[str, Shape]
+    returns: Shape
+    constants: Mapping[str, Value]
+
+
 @dataclass
 class Checked:
     """A bundle that was checked.
@@ -57,7 +73,7 @@ class Checked:
         main: the names of the main file's own programs, in order.
         records: the main file's records.
         reads_any_scores: whether `.probs` or `.scores` is read of something whose select is not known.
-        gen_shapes, score_readers, callees, fragments: what the methods below look up, by the id of the node
+        gen_shapes, score_readers, callees, tools, fragments: what the methods below look up, by the id of the node
             (a bundle keeps its nodes).
     """
 
@@ -68,6 +84,7 @@ class Checked:
     gen_shapes: dict[int, Shape] = field(default_factory=dict, repr=False)
     score_readers: set[int] = field(default_factory=set, repr=False)
     callees: dict[int, ProgramInfo] = field(default_factory=dict, repr=False)
+    tools: dict[int, ToolInfo] = field(default_factory=dict, repr=False)
     fragments: dict[int, FragmentInfo] = field(default_factory=dict, repr=False)
     reads_any_scores: bool = False
 
@@ -87,6 +104,10 @@ class Checked:
     def callee(self, call: ast.CallExpression) -> ProgramInfo | None:
         """The program that a call runs; None where it calls a builtin, a method or a record."""
         return self.callees.get(id(call))
+
+    def tool(self, call: ast.CallExpression) -> ToolInfo | None:
+        """The tool that a call runs; None where it calls none."""
+        return self.tools.get(id(call))
 
     def fragment(self, use: ast.Use) -> FragmentInfo:
         """The fragment that `use` runs."""

@@ -13,7 +13,7 @@ from textwrap import wrap
 from promptlang.ast import Literal
 from promptlang.drawing.picture import Flow, Group, Picture, Step, all_steps
 from promptlang.drawing.tree import short
-from promptlang.graph import AdoptNode, CallNode, ForkNode, KeepNode, Node, PinNode
+from promptlang.graph import AdoptNode, CallNode, ForkNode, KeepNode, Node, PinNode, ToolNode
 from promptlang.passes import Finding
 
 SHARED = "#cfe3f7"
@@ -343,6 +343,8 @@ def _note(node: Node) -> str:
             return "the conversation goes on from this branch"
         case CallNode():
             return "on a prompt of its own, beside what follows"
+        case ToolNode():
+            return "outside the model: what follows here waits for it"
         case PinNode():
             return "stays in the cache"
     return ""

@@ -25,6 +25,7 @@ from promptlang.graph import (
     ScoreNode,
     SelectNode,
     TextNode,
+    ToolNode,
     TurnNode,
     UseNode,
     WhileNode,
@@ -77,7 +78,7 @@ class _Marking:
 
     def _node(self, node: Node, later: bool) -> tuple[Node, bool]:
         match node:
-            case TextNode() | LetNode() | CallNode() | LogNode() | KeepNode() | PinNode():
+            case TextNode() | LetNode() | CallNode() | ToolNode() | LogNode() | KeepNode() | PinNode():
                 return node, later
             case AdoptNode() | ReturnNode():
                 return node, False
