@@ -1,13 +1,13 @@
 """Values on their way in and out: JSON data to the language's values and back, arguments to parameters."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
+from promptlang.ast import Parameter
 from promptlang.expressions import evaluate
 from promptlang.grammar import shapes
 from promptlang.grammar.reader import validate
 from promptlang.grammar.shapes import Shape
-from promptlang.graph import Graph
 from promptlang.values import Answered, Parts, RecordValue, Value
 
 
@@ -15,11 +15,27 @@ class ArgumentsError(Exception):
     """Arguments that don't fit a program; `str()` says which and what would."""
 
 
-def bind_arguments(graph: Graph, given: Mapping[str, Any]) -> dict[str, Value]:
-    """A program's parameters with their values.
+class Signature(Protocol):
+    """What takes arguments: a program's `Graph`, or a `Tool`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def parameters(self) -> Sequence[Parameter]: ...
+
+    @property
+    def shapes(self) -> Mapping[str, Shape]: ...
+
+    @property
+    def constants(self) -> Mapping[str, Value]: ...
+
+
+def bind_arguments(callee: Signature, given: Mapping[str, Any]) -> dict[str, Value]:
+    """The parameters of a program or a tool with their values.
 
     Args:
-        graph: the program.
+        callee: the program or the tool.
         given: JSON data or values, by parameter name.
 
     Returns:
@@ -28,19 +44,19 @@ def bind_arguments(graph: Graph, given: Mapping[str, Any]) -> dict[str, Value]:
     Raises:
         ArgumentsError: an argument is missing, unknown, or not of its type.
     """
-    names = [parameter.name for parameter in graph.parameters]
+    names = [parameter.name for parameter in callee.parameters]
     unknown = [name for name in given if name not in names]
     if unknown:
         expected = f"it takes {', '.join(names)}" if names else "it takes none"
-        raise ArgumentsError(f"{graph.name} has no argument {unknown[0]!r}: {expected}")
+        raise ArgumentsError(f"{callee.name} has no argument {unknown[0]!r}: {expected}")
     bound: dict[str, Value] = {}
-    for parameter in graph.parameters:
+    for parameter in callee.parameters:
         if parameter.name in given:
-            bound[parameter.name] = _fit(graph.shapes[parameter.name], given[parameter.name], parameter.name)
+            bound[parameter.name] = _fit(callee.shapes[parameter.name], given[parameter.name], parameter.name)
         elif parameter.default is not None:
-            bound[parameter.name] = evaluate(parameter.default, graph.constants)
+            bound[parameter.name] = evaluate(parameter.default, callee.constants)
         else:
-            raise ArgumentsError(f"{graph.name} needs the argument {parameter.name!r}")
+            raise ArgumentsError(f"{callee.name} needs the argument {parameter.name!r}")
     return bound
 
 

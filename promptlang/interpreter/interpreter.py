@@ -1,6 +1,7 @@
 """Runs graphs: every branch a coroutine, every model call a request to the engine."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from promptlang.graph import (
@@ -21,6 +22,7 @@ from promptlang.graph import (
     ScoreNode,
     SelectNode,
     TextNode,
+    ToolNode,
     TurnNode,
     UseNode,
     WhileNode,
@@ -33,10 +35,12 @@ from promptlang.interpreter.observer import Observer, SilentObserver
 from promptlang.interpreter.programs import run_call, run_program, run_return, run_use
 from promptlang.interpreter.prompts import run_pin, run_text, run_turn
 from promptlang.interpreter.run import Frame, Outcome, Run
+from promptlang.interpreter.tools import run_tool
 from promptlang.interpreter.values import run_let, run_log
 from promptlang.runtime.engine import Engine
 from promptlang.runtime.usage import Usage
 from promptlang.tasks import Task
+from promptlang.tools import ToolFunction
 from promptlang.values import Value
 
 T = TypeVar("T")
@@ -49,6 +53,7 @@ HANDLERS: Mapping[type[Node], Handler] = {
     ScoreNode: run_score,
     LetNode: run_let,
     CallNode: run_call,
+    ToolNode: run_tool,
     UseNode: run_use,
     IfNode: run_if,
     ForNode: run_for,
@@ -71,10 +76,17 @@ class Interpreter:
         engine: does the model's work.
         graphs: the programs, by name.
         seed: of every run.
+        tools: the functions that the programs' tools stand for, by name; `functions_of` checks that they fit.
     """
 
-    def __init__(self, engine: Engine, graphs: Mapping[str, Graph], seed: int = 0) -> None:
-        self._machine = Machine(engine, graphs, HANDLERS)
+    def __init__(
+        self,
+        engine: Engine,
+        graphs: Mapping[str, Graph],
+        seed: int = 0,
+        tools: Mapping[str, ToolFunction] = MappingProxyType({}),
+    ) -> None:
+        self._machine = Machine(engine, graphs, HANDLERS, tools)
         self._seed = seed
 
     def start(
@@ -99,7 +111,7 @@ class Interpreter:
 
     def wait(self, task: Task[T]) -> T:
         """Step the engine until the task is done; other tasks go on beside it."""
-        return self._machine.loop.run(task, self._machine.engine.step)
+        return self._machine.loop.run(task, self._machine.step)
 
     async def _outcome(self, graph: Graph, arguments: dict[str, Any], run: Run) -> Outcome:
         frame = Frame(run, graph, self._machine.new_prompt(run), arguments, graph.constants)

@@ -13,6 +13,8 @@ from promptlang.runtime.engine import Engine
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.requests import RequestError
 from promptlang.tasks import Future, Loop
+from promptlang.threads import Threads
+from promptlang.tools import ToolFunction
 
 Handler: TypeAlias = Callable[["Machine", Any, Frame], Coroutine[Any, None, None]]
 """Runs one node on a frame."""
@@ -26,13 +28,25 @@ class Machine:
         engine: does the model's work.
         graphs: the programs, by name.
         handlers: how each kind of node runs.
+        tools: the functions of tools, by name.
         loop: runs the coroutines.
+        threads: run the functions of tools, beside the model.
     """
 
     engine: Engine
     graphs: Mapping[str, Graph]
     handlers: Mapping[type[Node], Handler]
+    tools: Mapping[str, ToolFunction]
     loop: Loop = field(default_factory=Loop)
+    threads: Threads = field(default_factory=Threads)
+
+    def step(self) -> bool:
+        """Move the world outside: take what tools have returned, else run the model once, else wait for a tool.
+
+        Returns:
+            Whether there was anything to move.
+        """
+        return self.threads.deliver(wait=False) or self.engine.step() or self.threads.deliver(wait=True)
 
     async def region(self, region: Region, frame: Frame) -> None:
         """Run the nodes of a region, one after another.

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from promptlang.conversion import ArgumentsError, bind_arguments, from_json, to_json
+from promptlang.conversion import ArgumentsError, Signature, bind_arguments, from_json, to_json
 from promptlang.expressions import evaluate
 from promptlang.grammar.reader import validate
-from promptlang.graph import CallNode, Graph, ReturnNode, UseNode
+from promptlang.graph import CallNode, ReturnNode, UseNode
 from promptlang.interpreter.machine import Machine
 from promptlang.interpreter.run import Frame, RunError
 from promptlang.source import Span
@@ -41,7 +41,7 @@ async def run_call(machine: Machine, node: CallNode, frame: Frame) -> None:
     graph = machine.graphs[node.callee]
     given = {name: frame.value(value) for name, value in node.arguments.items()}
     path = (*frame.path, frame.call_label(node.callee))
-    arguments = _bound(graph, given, node.span, path)
+    arguments = bound(graph, given, node.span, path)
     callee = Frame(frame.run, graph, machine.new_prompt(frame.run), arguments, graph.constants, path, frame.visit(node))
     task = machine.loop.spawn(run_program(machine, callee))
     task.when_done(lambda: frame.run.observer.ended(path))
@@ -49,9 +49,14 @@ async def run_call(machine: Machine, node: CallNode, frame: Frame) -> None:
     frame.bind(node.target, task)
 
 
-def _bound(graph: Graph, given: dict[str, Any], span: Span, path: tuple[str, ...]) -> dict[str, Any]:
+def bound(callee: Signature, given: dict[str, Any], span: Span, path: tuple[str, ...]) -> dict[str, Any]:
+    """The parameters of a program or a tool with their values.
+
+    Raises:
+        RunError: an argument does not fit.
+    """
     try:
-        return bind_arguments(graph, given)
+        return bind_arguments(callee, given)
     except ArgumentsError as error:
         raise RunError(str(error), span, path) from error
 

@@ -1,0 +1,70 @@
+"""Functions that run in threads beside the tasks of a loop."""
+
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeVar
+
+from promptlang.tasks import Future
+
+T = TypeVar("T")
+
+MOST_THREADS = 32
+
+
+class Threads:
+    """Runs functions beside the loop, and hands their ends over when the loop asks for them.
+
+    The threads are daemons: a function that never ends does not keep the process alive.
+    """
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._ends: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._started = 0
+        self._running = 0
+
+    def run(self, function: Callable[[], T]) -> Future[T]:
+        """Begin a function in a thread; its value is there after a `deliver`."""
+        future: Future[T] = Future()
+        self._calls.put(lambda: self._ends.put(_ended(function, future)))
+        self._running += 1
+        if self._started < min(self._running, MOST_THREADS):
+            self._started += 1
+            Thread(target=self._work, daemon=True, name=f"promptlang-tool-{self._started}").start()
+        return future
+
+    def deliver(self, *, wait: bool) -> bool:
+        """Resolve the futures of the functions that have ended.
+
+        Args:
+            wait: until one has ended, if any runs.
+
+        Returns:
+            Whether any had.
+        """
+        before = self._running
+        if wait and self._running:
+            self._deliver_next()
+        while not self._ends.empty():
+            self._deliver_next()
+        return self._running < before
+
+    def _deliver_next(self) -> None:
+        resolve = self._ends.get()
+        self._running -= 1
+        resolve()
+
+    def _work(self) -> None:
+        while True:
+            self._calls.get()()
+
+
+def _ended(function: Callable[[], Any], future: Future[Any]) -> Callable[[], None]:
+    """Run a function; gives what tells its future, for the loop's own thread to call."""
+    try:
+        value = function()
+    except BaseException as error:
+        failure = error
+        return lambda: future.reject(failure)
+    return lambda: future.resolve(value)
