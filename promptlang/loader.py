@@ -124,16 +124,17 @@ class _Loader:
             if path in self._open:
                 raise LoadError(f"`{declaration.path}` imports this file in turn: imports can't go in a circle")
             if path not in self._loaded:
-                self.unit(Source(read_text(path, declaration.path), self._shown(path)), path)
+                self.unit(Source(read_text(path, declaration.path), shown_path(path)), path)
         except LoadError as error:
             unit.diagnostics.append(faults.bad_import(declaration.span, str(error)))
         else:
             unit.imports[declaration.name] = self._loaded[path]
 
-    def _shown(self, path: Path) -> str:
-        """A path as messages show it: relative to where the user stands, if it is below."""
-        here = Path.cwd()
-        return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+def shown_path(path: Path) -> str:
+    """A path as messages show it: relative to where the user stands, if it is below."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def read_text(path: Path, shown: str) -> str:

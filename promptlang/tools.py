@@ -14,6 +14,7 @@ from promptlang.conversion import from_json, to_json
 from promptlang.expressions import MOST_DEPTH
 from promptlang.grammar.reader import validate
 from promptlang.graph import Graph, Tool, ToolNode
+from promptlang.loader import shown_path
 from promptlang.passes.facts import called_by
 from promptlang.types import describe
 from promptlang.values import Value
@@ -31,9 +32,10 @@ class ToolError(Exception):
 
 
 def tools_of(graph: Graph, graphs: Mapping[str, Graph]) -> tuple[Tool, ...]:
-    """The tools that a program may call, itself or through the programs it calls; in program order, each once."""
+    """The tools that a program may call, itself or through the programs it calls; by name, each once."""
     nodes = called_by(graph.body.nodes, graphs)
-    return tuple({id(node.tool): node.tool for node in nodes if isinstance(node, ToolNode)}.values())
+    tools = {(node.tool.name, node.tool.parameters): node.tool for node in nodes if isinstance(node, ToolNode)}
+    return tuple(sorted(tools.values(), key=lambda tool: tool.name))
 
 
 def functions_of(tools: Iterable[Tool], given: Mapping[str, Any]) -> dict[str, ToolFunction]:
@@ -136,15 +138,13 @@ def _has_source(function: ToolFunction) -> bool:
 
 def _raised(error: BaseException, file: str | None) -> str:
     """An exception in one line: its type, its message, and the last place in the file, or the last of all."""
+    message = " ".join(str(error).split())
+    said = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    if isinstance(error, SyntaxError):
+        return said  # says where by itself
     frames = traceback.extract_tb(error.__traceback__)
     where = next((frame for frame in reversed(frames) if frame.filename == file), frames[-1])
-    message = " ".join(str(error).split())
-    name = type(error).__name__
-    return (
-        f"{name}: {message} ({where.filename}:{where.lineno})"
-        if message
-        else f"{name} ({where.filename}:{where.lineno})"
-    )
+    return f"{said} ({shown_path(Path(where.filename))}:{where.lineno})"
 
 
 def _plain(value: Any, depth: int = 0) -> Any:

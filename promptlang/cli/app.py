@@ -109,6 +109,7 @@ def _add_run(commands: "_Commands") -> None:
     )
     run.add_argument("--no-cache", action="store_true", help="compute every prompt from its start, for comparison")
     run.add_argument("--kv-budget", metavar="SIZE", type=byte_count, help="memory for the KV cache, such as 512MiB")
+    run.add_argument("--tools", metavar="FILE.py", help="a Python file with the functions of the program's tools")
     _add_passes(run)
     run.set_defaults(command=_run)
 

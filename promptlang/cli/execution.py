@@ -59,7 +59,7 @@ class Session:
         except (ModelError, RequestError) as error:
             raise CommandError(str(error)) from error
         engine.usage.load_seconds = perf_counter() - job.started
-        return cls(job, Interpreter(engine, job.graphs, options.seed), engine.usage, loaded.model.weights)
+        return cls(job, Interpreter(engine, job.graphs, options.seed, job.tools), engine.usage, loaded.model.weights)
 
     # One run -----------------------------------------------------------------------------------------
 
@@ -80,16 +80,16 @@ class Session:
         if fault is not None:
             print(fault, *place, sep="\n", file=sys.stderr)
         if self.job.options.json:
-            print(line_of(self._report(usage, fault or outcome)))
+            print(line_of(self._report(usage, fault or outcome)), file=self.job.stdout)
         elif fault is None:
-            print(pretty(outcome.result))
-        sys.stdout.flush()
+            print(pretty(outcome.result), file=self.job.stdout)
+        self.job.stdout.flush()
         self._close(usage)
         return ExitCode.DONE if fault is None else ExitCode.FAILED
 
     def _view(self) -> ConversationView | LogView:
         options, console = self.job.options, self.job.console
-        on_terminal = console.is_terminal and sys.stdout.isatty() and not options.json
+        on_terminal = console.is_terminal and self.job.stdout.isatty() and not options.json
         return (
             ConversationView(console)
             if options.stream or (options.stream is None and on_terminal)
@@ -125,7 +125,7 @@ class Session:
         """
         failed = written = 0
         try:
-            with _opened(out, resume=self.job.options.resume) as stream, self._progress(len(rows)) as tell:
+            with self._opened(out) as stream, self._progress(len(rows)) as tell:
                 writer = RowWriter(stream)
                 for number, report in self._results(rows):
                     writer.write({"row": number, **report})
@@ -144,7 +144,7 @@ class Session:
     def _progress(self, count: int) -> Iterator[Callable[[int], None]]:
         """Count rows on a terminal, unless it shows the rows themselves."""
         console = self.job.console
-        if not console.is_terminal or (self.job.options.out is None and sys.stdout.isatty()):
+        if not console.is_terminal or (self.job.options.out is None and self.job.stdout.isatty()):
             yield lambda written: None
             return
         with console.status(f"0 of {count} rows") as status:
@@ -165,6 +165,18 @@ class Session:
                 end = Fault.at(error.span, error.message, error.path)
             self.total.add_tokens(usage)
             yield row.number, self._report(usage, end)
+
+    @contextmanager
+    def _opened(self, out: Path | None) -> Iterator[TextIO]:
+        if out is None:
+            yield self.job.stdout
+            return
+        try:
+            stream = out.open("a" if self.job.options.resume else "w", encoding="utf-8")
+        except OSError as error:
+            raise CommandError(f"--out: {out} can't be written: {error.strerror}") from error
+        with stream:
+            yield stream
 
     def _start(self, row: Row) -> tuple[Task[Outcome], Usage]:
         assert row.arguments is not None
@@ -198,16 +210,3 @@ class _RowsAtOnce:
             task, usage = self._start(row)
             self._begun[row.number] = task, usage
             task.when_done(self._begin_next)
-
-
-@contextmanager
-def _opened(out: Path | None, *, resume: bool) -> Iterator[TextIO]:
-    if out is None:
-        yield sys.stdout
-        return
-    try:
-        stream = out.open("a" if resume else "w", encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"--out: {out} can't be written: {error.strerror}") from error
-    with stream:
-        yield stream

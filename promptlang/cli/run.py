@@ -1,11 +1,12 @@
 """`promptlang run`: everything that must be right before a model is loaded."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 
@@ -20,6 +21,7 @@ from promptlang.conversion import ArgumentsError, bind_arguments
 from promptlang.graph import Graph
 from promptlang.lower import lower
 from promptlang.passes.ahead import shapes_ahead
+from promptlang.tools import ToolError, ToolFunction, functions_of, load_functions, python_signature, tools_of
 
 if TYPE_CHECKING:
     from promptlang.cli.execution import Session
@@ -44,6 +46,7 @@ class RunOptions:
     stream: bool | None
     no_cache: bool
     kv_budget: int | None
+    tools: str | None
     passes: str
 
 
@@ -56,6 +59,8 @@ class Job:
         name: which of them.
         started: when the command began, on the clock of `perf_counter`.
         console: for people; on stderr.
+        stdout: for results alone; what tools and libraries print goes to stderr.
+        tools: the functions of the tools that the program may call, by name.
     """
 
     options: RunOptions
@@ -63,6 +68,8 @@ class Job:
     name: str
     started: float
     console: Console
+    stdout: TextIO
+    tools: dict[str, ToolFunction]
 
     @property
     def graph(self) -> Graph:
@@ -87,9 +94,27 @@ def run(options: RunOptions) -> ExitCode:
         show(program.diagnostics)
         return ExitCode.WRONG
     graphs = optimised(lower(program), options.passes).graphs
-    job = Job(options, graphs, _chosen(program, options), started, Console(stderr=True, highlight=False))
-    common = common_arguments(job.graph, options.arg, options.args)
-    return _run_once(job, common) if options.data is None else _run_rows(job, options.data, common)
+    name = _chosen(program, options)
+    console, stdout = Console(stderr=True, highlight=False), sys.stdout
+    with redirect_stdout(sys.stderr):
+        job = Job(options, graphs, name, started, console, stdout, _tool_functions(graphs, name, options.tools))
+        common = common_arguments(job.graph, options.arg, options.args)
+        return _run_once(job, common) if options.data is None else _run_rows(job, options.data, common)
+
+
+def _tool_functions(graphs: dict[str, Graph], name: str, file: str | None) -> dict[str, ToolFunction]:
+    """The functions of the tools that a program may call."""
+    needed = tools_of(graphs[name], graphs)
+    if needed and file is None:
+        raise CommandError(f"{name} calls tools; give --tools FILE.py with {_listed(map(python_signature, needed))}")
+    try:
+        return functions_of(needed, {} if file is None else load_functions(file))
+    except ToolError as error:
+        raise CommandError(f"--tools: {error}") from error
+
+
+def _listed(items: Iterable[str]) -> str:
+    return ", ".join(f"`{item}`" for item in items)
 
 
 def _refuse_contradictions(options: RunOptions) -> None:
