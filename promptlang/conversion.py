@@ -52,11 +52,12 @@ def bind_arguments(callee: Signature, given: Mapping[str, Any]) -> dict[str, Val
     bound: dict[str, Value] = {}
     for parameter in callee.parameters:
         if parameter.name in given:
-            bound[parameter.name] = _fit(callee.shapes[parameter.name], given[parameter.name], parameter.name)
+            value = given[parameter.name]
         elif parameter.default is not None:
-            bound[parameter.name] = evaluate(parameter.default, callee.constants)
+            value = evaluate(parameter.default, callee.constants)
         else:
             raise ArgumentsError(f"{callee.name} needs the argument {parameter.name!r}")
+        bound[parameter.name] = _fit(callee.shapes[parameter.name], value, parameter.name)
     return bound
 
 

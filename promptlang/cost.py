@@ -31,6 +31,7 @@ from promptlang.runtime.logits import KnownLogits, Logits
 from promptlang.runtime.tokenizer import Tokenizer
 from promptlang.runtime.usage import Usage
 from promptlang.tasks import Task
+from promptlang.tools import ToolFunction, tools_of
 from promptlang.values import Value
 
 FIGURES = (
@@ -143,7 +144,7 @@ class Rehearsal:
         model = GuessingModel(self.tokenizer, length, seed)
         options = EngineOptions(kv_bytes=POOL_TOKENS * model.kv_bytes)
         engine = Engine(LoadedModel(model, self.tokenizer, "guess"), options)
-        interpreter = Interpreter(engine, self.graphs, seed)
+        interpreter = Interpreter(engine, self.graphs, seed, self._tools())
         waiting = deque(range(rows))
         running: deque[tuple[Task[Outcome], Usage]] = deque()
 
@@ -162,6 +163,12 @@ class Rehearsal:
             interpreter.wait(task)
             engine.usage.add_tokens(usage)
         return {name: getattr(engine.usage, name) for name in FIGURES}
+
+    def _tools(self) -> dict[str, ToolFunction]:
+        """A function for each tool that returns what stands in for its result: a rehearsal calls nothing outside."""
+        tools = tools_of(self.graphs[self.name], self.graphs)
+        results = {tool.name: self._stand_in(tool.returns, tool.name) for tool in tools}
+        return {name: lambda result=result, **_: result for name, result in results.items()}
 
     # Arguments ---------------------------------------------------------------------------------------
 

@@ -142,7 +142,7 @@ def fits(shape: Shape, value: Value) -> bool:
         case _, (Parts() | list() | dict()):
             return False
     scalar = shape_of(value)
-    return scalar is not None and _scalar_in(scalar, shape)
+    return scalar is not None and assignable(scalar, shape)
 
 
 def assignable(shape: Shape, target: Shape) -> bool:
