@@ -25,40 +25,43 @@ tool multiply(first: int, second: int) -> int
 ## When the shop is open.
 tool hours(day: Day) -> str
 
+fragment example(question: str, call: str):
+    user: "${question}"
+    assistant: "${call}"
+
 program agent(
     ## What the customer asks.
     question: str = "Do you have any honey?",
 ) -> Answer:
-    system: "You work in a shop that sells apples, bread, cheese and honey. Answer in one short sentence."
-    user: """
-        Which tool helps with the last question?
-        "Is there any bread?" stock
-        "What is 3 times 4?" multiply
-        "When do you close on Friday?" hours
-        "How many apples are left?" stock
-        "${question}"
-        """
-    assistant: name = select("stock", "multiply", "hours", by="prior")
-
-    if name == "stock":
-        user: "Which item is this about: ${question}"
-        assistant: item = select("apples", "bread", "cheese", "honey", by="prior")
-        count = stock(item)
-        found = "There are ${count} ${item}."
-    elif name == "multiply":
-        user: "Which two numbers are in this: ${question}"
-        assistant:
+    system: "You name the tool that a question needs, and then its arguments."
+    use example("Is there any bread?", "stock(bread)")
+    use example("What is 3 times 4?", "multiply(3, 4)")
+    use example("When do you close on Friday?", "hours(Friday)")
+    use example("How many apples are left?", "stock(apples)")
+    use example("How much are 20 pieces at 15 each?", "multiply(20, 15)")
+    use example("Are you open on Sunday?", "hours(Sunday)")
+    user: "${question}"
+    assistant:
+        name = select("stock", "multiply", "hours")
+        "("
+        if name == "stock":
+            item = gen(Item)
+            count = stock(item)
+            found = "There are ${count} ${item}."
+        elif name == "multiply":
             first = gen(int in 0..999)
-            " and"
+            ","
             second = gen(int in 0..999)
-        product = multiply(first, second)
-        found = "${first} times ${second} is ${product}."
-    else:
-        user: "Which day of the week is in this: ${question}"
-        assistant: day = gen(Day)
-        open = hours(day)
-        found = "On ${day} the shop is open: ${open}."
+            product = multiply(first, second)
+            found = "${first} times ${second} is ${product}."
+        else:
+            day = gen(Day)
+            open = hours(day)
+            found = "On ${day} the shop is open: ${open}."
+        ")"
 
-    user: "The tool says: ${found} Now answer the customer."
-    assistant: reply = gen(max_tokens=40, stop="\n")
+    user: "The tool says: ${found} Tell the customer so, politely."
+    assistant:
+        "Dear customer,"
+        reply = gen(max_tokens=40, stop="\n\n")
     return Answer(tool=name, found=found, reply=reply)
