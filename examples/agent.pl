@@ -10,11 +10,13 @@
 type Day = "Monday" | "Tuesday" | "Wednesday" | "Thursday" | "Friday" | "Saturday" | "Sunday"
 type Item = "apples" | "bread" | "cheese" | "honey"
 
+
 record Answer:
     tool: str
     ## What the tool returned, as text.
     found: str
     reply: str
+
 
 ## How many of an item the shop has.
 tool stock(item: Item) -> int
@@ -25,9 +27,11 @@ tool multiply(first: int, second: int) -> int
 ## When the shop is open.
 tool hours(day: Day) -> str
 
+
 fragment example(question: str, call: str):
     user: "${question}"
     assistant: "${call}"
+
 
 program agent(
     ## What the customer asks.

@@ -2,9 +2,11 @@
 
 import "library/helpers.pl" as helpers
 
+
 record Hit:
     title: str
     place: helpers.Point
+
 
 ## Looks something up.
 tool search(
@@ -15,9 +17,11 @@ tool search(
 tool note(text: str, at: helpers.Point | none = none)
 tool now() -> float
 
+
 program find(query: str) -> list[Hit]:
     hits = search(query)
     return hits
+
 
 program main(question: str):
     began = now()
