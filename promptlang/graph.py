@@ -5,12 +5,15 @@ Regions nest as blocks do. The order in a region is the prompt chain; `reads` an
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from promptlang.ast import Expression, Parameter, Template
 from promptlang.grammar.shapes import Shape
 from promptlang.source import Span
 from promptlang.values import Value
+
+Distances: TypeAlias = Mapping[str, int]
+"""By program, how many model calls until it is called next."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Node:
         reads: names of variables that must be known before it runs.
         writes: names it binds.
         ends_prompt: whether nothing on this prompt reads its KV after this node (set by a pass).
+        next_calls: the programs that will be called from here on (set by a pass).
     """
 
     id: int
@@ -36,6 +40,7 @@ class Node:
     reads: frozenset[str] = frozenset()
     writes: tuple[str, ...] = ()
     ends_prompt: bool = False
+    next_calls: Distances = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def regions(self) -> tuple[Region, ...]:

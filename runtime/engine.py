@@ -17,8 +17,9 @@ from promptlang.runtime.generation import GenerateJob
 from promptlang.runtime.kv_pool import KvPool
 from promptlang.runtime.loading import LoadedModel
 from promptlang.runtime.logits import TimedLogits
+from promptlang.runtime.prefix_cache import Tokens as PromptTokens
 from promptlang.runtime.prompt import Prompt
-from promptlang.runtime.radix_tree import Node, RadixTree
+from promptlang.runtime.radix_tree import ExpectedRead, Node, RadixTree
 from promptlang.runtime.requests import Answer, Generate, Request, RequestError
 from promptlang.runtime.sampler import SamplingRow, Tokens, Values, choose, few_allowed, logprob_of, spread
 from promptlang.runtime.scheduler import Job, Scheduler
@@ -47,7 +48,7 @@ class EngineOptions:
     shares: bool = True
     tokens_a_step: int = 512
     answers_at_once: int = 64
-    policy: str = "lru"
+    policy: str = "program"
 
 
 class Engine:
@@ -122,6 +123,24 @@ class Engine:
     def _start_token(self) -> int:
         """What stands in an empty prompt, for a model needs something to go on from."""
         return self.tokenizer.eos_ids[0] if self.tokenizer.bos_id is None else self.tokenizer.bos_id
+
+    @property
+    def clock(self) -> int:
+        """The time by which reads are expected: how many requests have come to wait."""
+        return self._scheduler.asked
+
+    def expect(self, tokens: PromptTokens, at: int) -> ExpectedRead:
+        """Tell the cache that a prompt will begin with `tokens`. Only what is cached now is kept for it, and only the
+        order of eviction depends on it: a wrong expectation costs time, never a result.
+
+        Args:
+            tokens: int32 [N], the prompt's beginning.
+            at: when, by `clock`.
+
+        Returns:
+            To be settled when the prompt is there, or won't be.
+        """
+        return ExpectedRead(self.tree, self.tree.find(tokens), at)
 
     def pin(self, tokens: Ordered[int]) -> Node | None:
         """Lock a computed prefix until `unpin`; None where it is not in the cache whole, or pins already hold half

@@ -145,6 +145,14 @@ class RadixTree:
         root = self._roots.get(namespace)
         return 0 if root is None else sum(shared for _, shared in _walk(root, tokens))
 
+    def find(self, tokens: Tokens, namespace: Namespace = ()) -> Node:
+        """The node that ends at the end of the longest cached prefix of `tokens` (int32 [N]). It does not count as a
+        use; an edge is split where need be."""
+        node = self._root(namespace)
+        for child, shared in _walk(node, tokens):
+            node = child if shared == len(child.tokens) else self._split(child, shared)
+        return node
+
     def insert(self, parent: Node, tokens: Tokens, slots: Slots) -> Inserted[Node]:
         """Add computed tokens below `parent`, which the caller has locked. Where the tree has some of them
         already (another request computed the same), it keeps its own slots and frees the caller's.
@@ -436,6 +444,28 @@ class RadixTree:
             if not node.children:
                 tokens = self.tokens_of(node)
                 assert self.peek(tokens, namespace) == len(tokens), "what is cached is not found"
+
+
+class ExpectedRead:
+    """A prefix that someone will read, until it is settled.
+
+    Args:
+        tree: is told.
+        node: where the prefix ends.
+        at: as in `RadixTree.expect`.
+
+    Attributes:
+        at: as given.
+    """
+
+    def __init__(self, tree: RadixTree, node: Node, at: int) -> None:
+        self.at = at
+        self._tree, self._node = tree, node
+        tree.expect(node, at)
+
+    def settle(self) -> None:
+        """The read has come, or never will."""
+        self._tree.settle(self._node, self.at)
 
 
 def _walk(node: Node, tokens: Tokens) -> Iterator[tuple[Node, int]]:

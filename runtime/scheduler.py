@@ -5,14 +5,19 @@ admitted by longest cached prefix, with ageing so that a cold one's wait is boun
 a running one is computing waits for it instead, and finds it in the tree.
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from promptlang.runtime.batch import Lane
+from promptlang.runtime.radix_tree import ExpectedRead
 from promptlang.runtime.requests import Answer, RequestError
 from promptlang.runtime.sequence import KvCache, Sequence
 
-AGEING = 64
+AGEING = 1
 """Cached tokens that one step of waiting is worth."""
+
+HEADROOM = 16
+"""Slots that stay free for each running answer to grow into when another is admitted."""
 
 
 class Job(Protocol):
@@ -53,27 +58,37 @@ class Scheduler:
         self._waiting: list[_Waiting] = []
         self._running: list[Job] = []
         self._step = 0
+        self._asked = 0
 
     @property
     def is_idle(self) -> bool:
         return not self._waiting and not self._running
 
+    @property
+    def asked(self) -> int:
+        """How many times a job has come to wait: the clock by which the cache is told what will be read when."""
+        return self._asked
+
     def add(self, job: Job) -> None:
-        self._waiting.append(_Waiting(job, self._step))
+        """Let a job wait for its turn. The cache is told to expect it."""
+        self._asked += 1
+        self._waiting.append(_Waiting(job, self._step, job.sequence.expect(self._asked)))
 
     def drop(self, job: Job) -> None:
         """Let go of a job that nobody wants any more."""
         if job in self._running:
             job.release()
             self._running.remove(job)
-        self._waiting = [entry for entry in self._waiting if entry.job is not job]
+        for entry in [entry for entry in self._waiting if entry.job is job]:
+            self._leave(entry)
 
     def abandon(self) -> None:
         """Drop every job; nothing stays locked or owned."""
         for job in self._running:
             job.release()
         self._running.clear()
-        self._waiting.clear()
+        for entry in list(self._waiting):
+            self._leave(entry)
 
     def retire(self) -> None:
         """Forget the jobs that are done."""
@@ -122,7 +137,7 @@ class Scheduler:
         job.sequence.commit()
         job.release()
         self._running.remove(job)
-        self._waiting.append(_Waiting(job, self._step))
+        self.add(job)
         job.answer.request.usage.preemptions += 1
 
     def _admit(self) -> None:
@@ -138,8 +153,13 @@ class Scheduler:
                 continue
             if self._shares(job):
                 claimed.add(job.sequence.next_key())
-            self._waiting.remove(entry)
+            self._leave(entry)
             self._running.append(job)
+
+    def _leave(self, entry: "_Waiting") -> None:
+        """The job's turn has come, or nobody wants it any more."""
+        self._waiting.remove(entry)
+        entry.expected.settle()
 
     def _shares(self, job: Job) -> bool:
         """Whether what the job computes next may serve others: a prompt's last token has to be computed by each."""
@@ -150,12 +170,19 @@ class Scheduler:
 
     def _has_room(self, job: Job) -> bool:
         """Whether the job can get going without pausing another; alone, it may always try."""
-        return not self._running or job.room_needed <= self._cache.room
+        headroom = HEADROOM * len(self._running)
+        return not self._running or job.room_needed + headroom <= self._cache.room
 
 
+@dataclass(eq=False)
 class _Waiting:
-    """A job, and the step since which it waits."""
+    """A job that waits.
 
-    def __init__(self, job: Job, since: int) -> None:
-        self.job = job
-        self.since = since
+    Attributes:
+        since: the step since which it does.
+        expected: its cached prefix, to be read when its turn comes.
+    """
+
+    job: Job
+    since: int
+    expected: ExpectedRead

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from promptlang.runtime.batch import Lane
-from promptlang.runtime.radix_tree import Node, RadixTree
+from promptlang.runtime.radix_tree import ExpectedRead, Node, RadixTree
 from promptlang.runtime.slots import Run, SlotAllocator, runs
 
 Slots = npt.NDArray[np.int32]
@@ -95,6 +95,11 @@ class Sequence:
         if not self._cache.shares:
             return 0
         return self._cache.tree.peek(self._keys(0, self.end - 1), self._namespace)
+
+    def expect(self, at: int) -> ExpectedRead:
+        """Tell the tree that what `attach` would find now will be read at `at`."""
+        tree = self._cache.tree
+        return ExpectedRead(tree, tree.find(self._keys(0, self.end - 1), self._namespace), at)
 
     def attach(self) -> None:
         """Find the longest cached prefix and lock it. The last token is always computed: its logits are needed."""

@@ -178,11 +178,11 @@ class Session:
         with stream:
             yield stream
 
-    def _start(self, row: Row) -> tuple[Task[Outcome], Usage]:
+    def _start(self, row: Row, more_follow: bool) -> tuple[Task[Outcome], Usage]:
         assert row.arguments is not None
         usage = Usage()
         view = LogView(self.job.console)
-        return self.interpreter.start(self.job.name, row.arguments, row.number, view, usage), usage
+        return self.interpreter.start(self.job.name, row.arguments, row.number, view, usage, more_follow), usage
 
 
 class _RowsAtOnce:
@@ -190,10 +190,10 @@ class _RowsAtOnce:
 
     Args:
         rows: in order; broken ones don't run.
-        start: begins a row.
+        start: begins a row; told whether more follow.
     """
 
-    def __init__(self, rows: Sequence[Row], start: Callable[[Row], tuple[Task[Outcome], Usage]]) -> None:
+    def __init__(self, rows: Sequence[Row], start: Callable[[Row, bool], tuple[Task[Outcome], Usage]]) -> None:
         self._waiting = deque(row for row in rows if row.fault is None)
         self._begun: dict[int, tuple[Task[Outcome], Usage]] = {}
         self._start = start
@@ -207,6 +207,6 @@ class _RowsAtOnce:
     def _begin_next(self) -> None:
         if self._waiting:
             row = self._waiting.popleft()
-            task, usage = self._start(row)
+            task, usage = self._start(row, bool(self._waiting))
             self._begun[row.number] = task, usage
             task.when_done(self._begin_next)

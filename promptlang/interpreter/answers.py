@@ -3,6 +3,8 @@
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from promptlang.conversion import from_json
 from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.constraint import Constraint
@@ -153,6 +155,8 @@ async def run_score(machine: Machine, node: ScoreNode, frame: Frame) -> None:
 
 
 async def _answered(machine: Machine, answer: Answer, frame: Frame) -> Generated | Scored:
+    began = None if frame.has_asked else np.array(answer.request.prompt.flush(), dtype=np.int32)
+    frame.has_asked = True
     future: Future[None] = Future()
     answer.on_done = lambda: future.resolve(None)
     try:
@@ -164,6 +168,8 @@ async def _answered(machine: Machine, answer: Answer, frame: Frame) -> Generated
     if answer.error is not None:
         raise answer.error
     assert answer.result is not None
+    if began is not None:
+        machine.heads.began(frame.graph.name, began)
     return answer.result
 
 

@@ -64,7 +64,10 @@ async def _branch_frames(machine: Machine, node: ForkNode, items: list[Any], fra
 async def _fork_head(machine: Machine, node: ForkNode, frame: Frame) -> Frame:
     """A frame whose prompt holds what every branch begins with."""
     head = _branch_frame(frame, (*frame.path, node.name), frame.key)
-    await machine.region(node.head, head)
+    try:
+        await machine.region(node.head, head)
+    finally:
+        machine.leave(head)
     frame.run.observer.ended(head.path)
     return head
 
@@ -83,7 +86,8 @@ def _branch_items(over: Expression, frame: Frame) -> list[Any]:
 def _branch_frame(frame: Frame, path: tuple[str, ...], key: tuple[int | str, ...]) -> Frame:
     prompt = frame.prompt.fork()
     frame.run.prompts.append(prompt)
-    return Frame(frame.run, frame.graph, prompt, dict(frame.scope), frame.constants, path, key)
+    scope, has_asked = dict(frame.scope), frame.has_asked
+    return Frame(frame.run, frame.graph, prompt, scope, frame.constants, path, key, has_asked=has_asked)
 
 
 async def _branch(machine: Machine, node: ForkNode, body: Region, frame: Frame) -> BranchValue | None:
@@ -110,7 +114,7 @@ async def _branch_body(machine: Machine, body: Region, frame: Frame) -> None:
         await machine.region(body, frame)
         await machine.join(frame)
     finally:
-        frame.cancel_calls()
+        machine.leave(frame)
 
 
 def _bind_branches(node: ForkNode, values: list[BranchValue | None], frame: Frame) -> None:

@@ -30,6 +30,7 @@ from promptlang.graph import (
 from promptlang.interpreter.answers import run_gen, run_score, run_select
 from promptlang.interpreter.flow import run_for, run_if, run_jump, run_while
 from promptlang.interpreter.forks import run_adopt, run_fork, run_keep
+from promptlang.interpreter.heads import Heads
 from promptlang.interpreter.machine import Handler, Machine
 from promptlang.interpreter.observer import Observer, SilentObserver
 from promptlang.interpreter.programs import run_call, run_program, run_return, run_use
@@ -86,7 +87,7 @@ class Interpreter:
         seed: int = 0,
         tools: Mapping[str, ToolFunction] = MappingProxyType({}),
     ) -> None:
-        self._machine = Machine(engine, graphs, HANDLERS, tools)
+        self._machine = Machine(engine, graphs, HANDLERS, tools, Heads(engine))
         self._seed = seed
 
     def start(
@@ -96,6 +97,7 @@ class Interpreter:
         row: int = 0,
         observer: Observer | None = None,
         usage: Usage | None = None,
+        more_follow: bool = False,
     ) -> Task[Outcome]:
         """Begin a run; it moves when `wait` steps the engine.
 
@@ -105,7 +107,9 @@ class Interpreter:
             row: the row of data, for random numbers.
             observer: sees the run.
             usage: takes its numbers; they are there when the run fails, too.
+            more_follow: whether the program will be started again; the cache keeps what its prompts begin with.
         """
+        self._machine.heads.expect(name, {name: 0} if more_follow else {})
         run = Run(self._seed, row, usage or Usage(), observer or SilentObserver())
         return self._machine.loop.spawn(self._outcome(self._machine.graphs[name], dict(arguments), run))
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from promptlang.expressions import EvaluationError
 from promptlang.grammar.constraint import ConstraintError
 from promptlang.graph import Graph, Node, Region
+from promptlang.interpreter.heads import Heads
 from promptlang.interpreter.run import Frame, Run, RunError
 from promptlang.runtime.chat_template import TemplateError
 from promptlang.runtime.engine import Engine
@@ -29,6 +30,7 @@ class Machine:
         graphs: the programs, by name.
         handlers: how each kind of node runs.
         tools: the functions of tools, by name.
+        heads: what programs begin with, for the cache.
         loop: runs the coroutines.
         threads: run the functions of tools, beside the model.
     """
@@ -37,6 +39,7 @@ class Machine:
     graphs: Mapping[str, Graph]
     handlers: Mapping[type[Node], Handler]
     tools: Mapping[str, ToolFunction]
+    heads: Heads
     loop: Loop = field(default_factory=Loop)
     threads: Threads = field(default_factory=Threads)
 
@@ -56,6 +59,7 @@ class Machine:
         """
         for node in region.nodes:
             try:
+                self.heads.expect(frame, node.next_calls)
                 await self.settle(node.reads, frame)
                 await self.handlers[type(node)](self, node, frame)
                 if node.ends_prompt:
@@ -64,6 +68,11 @@ class Machine:
                 raise RunError(error.message, error.span, frame.path) from error
             except (RequestError, TemplateError, ConstraintError) as error:
                 raise RunError(str(error), node.span, frame.path) from error
+
+    def leave(self, frame: Frame) -> None:
+        """End what was started for a frame that is at its end."""
+        frame.cancel_calls()
+        self.heads.expect(frame, {})
 
     async def settle(self, names: Iterable[str], frame: Frame) -> None:
         """Wait until the named variables are known."""

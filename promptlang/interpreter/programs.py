@@ -30,7 +30,7 @@ async def run_program(machine: Machine, frame: Frame) -> Value:
         await machine.join(frame)
         return returned.value
     finally:
-        frame.cancel_calls()
+        machine.leave(frame)
     return frame.variables
 
 

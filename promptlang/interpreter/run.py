@@ -52,7 +52,7 @@ class Run:
     pins: list[Any] = field(default_factory=list)
 
 
-@dataclass
+@dataclass(eq=False)
 class Frame:
     """One prompt with its variables: a program's own, a branch's, or that of a program that was called.
 
@@ -70,6 +70,7 @@ class Frame:
         said: what was added to the prompt, without markup.
         logprob: of all that the model wrote.
         visits, called: how often each node ran, and each program was called.
+        has_asked: whether the model was asked on this prompt.
     """
 
     run: Run
@@ -87,6 +88,7 @@ class Frame:
     logprob: float = 0.0
     visits: Counter[int] = field(default_factory=Counter)
     called: Counter[str] = field(default_factory=Counter)
+    has_asked: bool = False
 
     def say(self, text: str) -> None:
         """Take down what was added to the prompt."""

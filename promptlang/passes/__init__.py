@@ -11,6 +11,7 @@ from promptlang.passes.fold import fold
 from promptlang.passes.hoist import hoist
 from promptlang.passes.last_use import last_use
 from promptlang.passes.merge import merge
+from promptlang.passes.next_calls import next_calls
 
 __all__ = ["PASSES", "Finding", "Optimised", "UnknownPassError", "optimise", "pass_names"]
 
@@ -21,6 +22,7 @@ PASSES: Mapping[str, Pass] = {
     "merge": merge,
     "early": early,
     "last_use": last_use,
+    "next_calls": next_calls,
 }
 """All passes, in the order in which they run."""
 

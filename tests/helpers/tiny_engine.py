@@ -6,6 +6,7 @@ from tiny_models import tiny_network
 from tiny_tokenizers import byte_level
 
 from promptlang.runtime.engine import Engine, EngineOptions
+from promptlang.runtime.kv_pool import KvPool
 from promptlang.runtime.loading import LoadedModel
 from promptlang.runtime.model import TransformersModel
 from promptlang.runtime.prompt import Prompt
@@ -39,10 +40,13 @@ def tiny_loaded(seed: int = 0) -> LoadedModel:
 
 def tiny_engine(tokens: int = 4096, **options: object) -> Engine:
     """An engine with room for that many tokens."""
-    loaded = tiny_loaded()
-    shape = loaded.model.shape
-    per_token = 2 * shape.layers * shape.kv_heads * shape.head_size * loaded.model.dtype.itemsize
-    return Engine(loaded, EngineOptions(kv_bytes=tokens * per_token, **options))  # type: ignore[arg-type]
+    return Engine(tiny_loaded(), EngineOptions(kv_bytes=kv_bytes(tokens), **options))  # type: ignore[arg-type]
+
+
+def kv_bytes(tokens: int) -> int:
+    """The memory that the KV of that many tokens takes, on the tiny model."""
+    model = tiny_loaded().model
+    return tokens * KvPool.bytes_per_token(model.shape, model.dtype)
 
 
 def prompt_of(engine: Engine, text: str) -> Prompt:

@@ -274,6 +274,33 @@ def test_a_cold_request_is_served_while_warm_ones_keep_coming() -> None:
     finish(engine)
 
 
+def cache_of(engine: Engine, text: str) -> None:
+    """Leave a text in the cache that no prompt holds."""
+    answer = ask(engine, text, max_tokens=1)
+    finish(engine)
+    answer.request.prompt.release()
+
+
+@pytest.mark.parametrize("end", ["done", "cancelled"])
+def test_what_a_waiting_request_will_read_outlives_what_was_used_later(end: str) -> None:
+    engine, usage = tiny_engine(tokens=90, tokens_a_step=8, answers_at_once=1), Usage()
+    wanted, unwanted, newcomer = FOX * 2, "How are you? " * 6, "the dog sleeps " * 16
+    cache_of(engine, wanted)
+    cache_of(engine, unwanted)
+    running = ask(engine, newcomer, max_tokens=2)
+    engine.step()
+    waiting = ask(engine, wanted, max_tokens=1, usage=usage)
+    if end == "cancelled":
+        waiting.cancel()
+    while not running.is_done:
+        engine.step()
+    tokens = np.array(engine.tokenizer.encode(wanted), np.int32)
+    assert (engine.tree.peek(tokens) >= len(tokens) - 1) == (end == "done")
+    finish(engine)
+    assert usage.computed_tokens <= 1
+    assert not any(node.uses for node in engine.tree.nodes())
+
+
 # Options ---------------------------------------------------------------------------------------------------
 
 OPTION_TEXTS = [

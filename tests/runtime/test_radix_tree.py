@@ -81,6 +81,16 @@ def test_peek_neither_splits_nor_counts_as_a_use() -> None:
     assert old.is_evicted
 
 
+def test_finding_a_place_is_no_use_of_it() -> None:
+    tree = make_tree()
+    node = compute(tree, keys(1, 2, 3, 4))
+    before = node.hits, node.last_use
+    place = tree.find(keys(1, 2, 9))
+    assert tree.tokens_of(place).tolist() == [1, 2]
+    assert (node.hits, node.last_use) == before == (place.hits, place.last_use)
+    assert tree.find(keys(9)).parent is None
+
+
 def test_a_handle_keeps_its_meaning_and_its_slots_when_its_edge_is_split_above_it() -> None:
     tree = make_tree()
     end = compute(tree, keys(1, 2, 3, 4, 5))
