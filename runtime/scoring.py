@@ -1,9 +1,12 @@
 """Options being scored: a trie of token sequences behind one prompt, a level of it in one batch.
 
 The prompt's last row scores every option's first token, so options that differ at once cost no pass of their own.
-What options share is computed once; an option's last token is never computed at all, for nothing follows it.
+What options share is computed once; an option's last token is never computed at all, for nothing follows it. Where only
+the best option is wanted, the likeliest go first, and what can't win any more is given up (branch and bound; Land and
+Doig, 1960).
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -17,6 +20,13 @@ from promptlang.runtime.sequence import KvCache, Sequence
 
 Logprobs = npt.NDArray[np.float64]
 
+LONGEST_RUN = 64
+"""Tokens of one node that go through the model at once: a row of logits is kept for each."""
+
+FIRST_PROBE = 8
+"""Option tokens of the first pass that looks for a winner; each pass after it takes twice as many. Few, for what they
+show may save all others; more each time, so that a long search has few passes."""
+
 
 @dataclass
 class TrieNode:
@@ -29,6 +39,8 @@ class TrieNode:
         parent: None at the root, whose run is empty.
         logprobs: float64 [tokens], once known.
         total: the sum of log-probabilities from the root to the end of this run, once known.
+        sequence: the run's KV, while something may still follow it.
+        place: where the run ends in the usage's trie of prompts, once computed.
     """
 
     tokens: list[int]
@@ -38,6 +50,7 @@ class TrieNode:
     logprobs: Logprobs = field(default_factory=lambda: np.empty(0))
     total: float = 0.0
     sequence: Sequence | None = None
+    place: int = 0
 
     @property
     def computes(self) -> list[int]:
@@ -76,6 +89,12 @@ def _split(node: TrieNode, at: int) -> TrieNode:
     return upper
 
 
+def _cut_long_runs(trie: TrieNode) -> None:
+    for node in walk(trie):
+        while len(node.tokens) > LONGEST_RUN:
+            _split(node, LONGEST_RUN)
+
+
 def walk(node: TrieNode) -> Iterator[TrieNode]:
     """The nodes below `node`, itself included, parents first."""
     stack = [node]
@@ -92,12 +111,14 @@ class ScoreJob:
         self.answer = answer
         self._request = request
         self.sequence = Sequence(cache, list(request.prompt.flush()))
-        self._prompt = list(self.sequence.tokens)
         self._trie = build_trie(request.options)
+        _cut_long_runs(self._trie)
         self._frontier: list[TrieNode] = []
         self._planned: list[TrieNode] = []
+        self._live: list[TrieNode] = []
         self._best = -np.inf
-        request.usage.ask(self._prompt)
+        self._probe = FIRST_PROBE
+        self._trie.place = request.usage.ask(self.sequence.tokens)
 
     @property
     def is_decoding(self) -> bool:
@@ -130,6 +151,10 @@ class ScoreJob:
         return lane
 
     def _plan_frontier(self, budget: int) -> list[Lane] | None:
+        if self._request.best_only:
+            self._frontier.sort(key=self._bound, reverse=True)
+            budget = min(budget, self._probe)
+            self._probe *= 2
         self._planned = []
         lanes: list[Lane] = []
         for node in self._frontier:
@@ -144,6 +169,7 @@ class ScoreJob:
             node.sequence = sequence
             lanes.append(replace(lane, wants="all"))
             self._planned.append(node)
+            self._live.append(node)
             budget -= len(tokens)
             self._count(node, tokens)
         return lanes or None
@@ -155,17 +181,11 @@ class ScoreJob:
 
     def _count(self, node: TrieNode, tokens: list[int]) -> None:
         """A trie token is a prompt token of this call: asked for once, computed once."""
+        assert node.parent is not None
         usage = self._request.usage
         usage.requested_tokens += len(tokens)
         usage.computed_tokens += len(tokens)
-        usage.prompts.add([*self._prompt, *self._path(node.parent), *tokens])
-
-    def _path(self, node: TrieNode | None) -> list[int]:
-        pieces = []
-        while node is not None:
-            pieces.append(node.tokens)
-            node = node.parent
-        return [token for piece in reversed(pieces) for token in piece]
+        node.place = usage.prompts.add(tokens, node.parent.place)
 
     def computed(self) -> None:
         """The planned tokens have their KV now."""
@@ -192,14 +212,27 @@ class ScoreJob:
             rows = slice(row, row + len(node.computes))
             self._score_inside(node, logits[rows], normaliser[rows])
             row = rows.stop
-        done = set(map(id, self._planned))
-        self._frontier = [node for node in self._frontier if id(node) not in done]
-        self._frontier += [child for node in self._planned or [self._trie] for child in self._ready(node)]
-        self._planned = []
+        planned = set(map(id, self._planned))
+        opened = [child for node in self._planned or [self._trie] for child in node.children.values() if child.computes]
+        self._frontier = [node for node in self._frontier if id(node) not in planned] + opened
         if self._request.best_only:
             self._prune()
+        self._release_done()
         if not self._frontier:
             self._finish()
+
+    def _release_done(self) -> None:
+        """Give back the KV of nodes that nothing in the frontier goes on from."""
+        needed = set()
+        for node in self._frontier:
+            above = node.parent
+            while above is not None and id(above) not in needed:
+                needed.add(id(above))
+                above = above.parent
+        for node in self._live:
+            if id(node) not in needed:
+                _release(node)
+        self._live = [node for node in self._live if node.sequence is not None]
 
     def _open(self, node: TrieNode, logits: torch.Tensor, normaliser: torch.Tensor) -> None:
         """Score the first token of every child from the row of this node's last token."""
@@ -210,6 +243,7 @@ class ScoreJob:
             child.total = node.total + value
             if len(child.tokens) == 1:
                 self._settle(child)
+        self._settle_extended(node)
 
     def _score_inside(self, node: TrieNode, logits: torch.Tensor, normaliser: torch.Tensor) -> None:
         """Score the rest of a run from its own rows, and its children from the last of them."""
@@ -226,8 +260,11 @@ class ScoreJob:
         if node.option is not None and not node.children:
             self._best = max(self._best, node.total)
 
-    def _ready(self, node: TrieNode) -> list[TrieNode]:
-        return [child for child in node.children.values() if child.computes]
+    def _settle_extended(self, node: TrieNode) -> None:
+        """What goes on from an option takes at most the probability of its first tokens."""
+        taken = sum(math.exp(child.logprobs[0]) for child in node.children.values())
+        if node.option is not None and taken < 1.0:
+            self._best = max(self._best, node.total + math.log1p(-taken))
 
     def _prune(self) -> None:
         """Give up what can't win: a path's total only falls as it grows.
@@ -246,8 +283,11 @@ class ScoreJob:
         return bound
 
     def _finish(self) -> None:
+        usage = self._request.usage
         logprobs: list[Logprobs | None] = [None] * len(self._request.options)
         for node in walk(self._trie):
+            usage.option_tokens += len(node.tokens)
+            usage.unscored_tokens += len(node.tokens) - len(node.logprobs)
             if node.option is not None:
                 logprobs[node.option] = self._option_logprobs(node)
         self._request.prompt.hold(self.sequence.node)
@@ -266,8 +306,13 @@ class ScoreJob:
 
     def release(self) -> None:
         """Give back everything."""
-        for node in walk(self._trie):
-            if node.sequence is not None:
-                node.sequence.release()
-                node.sequence = None
+        for node in self._live:
+            _release(node)
+        self._live.clear()
         self.sequence.release()
+
+
+def _release(node: TrieNode) -> None:
+    assert node.sequence is not None
+    node.sequence.release()
+    node.sequence = None

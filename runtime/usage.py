@@ -17,11 +17,11 @@ class PromptTrie:
         """Distinct tokens, without those that the model wrote before any prompt held them."""
         return len(self._edges) - len(self._written)
 
-    def add(self, tokens: Sequence[int]) -> None:
-        """A prompt."""
-        node = 0
+    def add(self, tokens: Sequence[int], node: int = 0) -> int:
+        """A prompt, or how one goes on behind `node`. Returns the node at its end."""
         for token in tokens:
             node = self._edges.setdefault((node, token), len(self._edges) + 1)
+        return node
 
     def add_written(self, tokens: Sequence[int]) -> None:
         """A prompt and what the model wrote behind it."""
@@ -48,6 +48,8 @@ class Usage:
         computed_tokens: prompt tokens that went through the model.
         generated_tokens: sampled tokens.
         forced_tokens: tokens a constraint forced, appended without asking the model.
+        option_tokens: distinct tokens of what `select` and `score` chose from; what options share counts once.
+        unscored_tokens: those of them that were never scored, for nothing that goes on from there could win.
         forwards: model passes this run took part in.
         calls: model calls (answers asked for).
         peak_kv_tokens: the most KV slots in use at once, by the whole engine.
@@ -59,6 +61,8 @@ class Usage:
     computed_tokens: int = 0
     generated_tokens: int = 0
     forced_tokens: int = 0
+    option_tokens: int = 0
+    unscored_tokens: int = 0
     forwards: int = 0
     calls: int = 0
     peak_kv_tokens: int = 0
@@ -81,11 +85,11 @@ class Usage:
         """Prompt tokens that were not computed again."""
         return self.requested_tokens - self.computed_tokens
 
-    def ask(self, prompt: Sequence[int]) -> None:
-        """Count a model call with this prompt."""
+    def ask(self, prompt: Sequence[int]) -> int:
+        """Count a model call with this prompt. Returns where it ends in the trie of prompts."""
         self.calls += 1
         self.requested_tokens += len(prompt)
-        self.prompts.add(prompt)
+        return self.prompts.add(prompt)
 
     def wrote(self, tokens: Sequence[int]) -> None:
         """Note what has its KV when an answer ends: the prompt, and what was written behind it."""
@@ -98,6 +102,8 @@ class Usage:
             "computed_tokens",
             "generated_tokens",
             "forced_tokens",
+            "option_tokens",
+            "unscored_tokens",
             "calls",
             "preemptions",
         ):
@@ -113,6 +119,8 @@ class Usage:
             "cached_tokens": self.cached_tokens,
             "generated_tokens": self.generated_tokens,
             "forced_tokens": self.forced_tokens,
+            "option_tokens": self.option_tokens,
+            "unscored_tokens": self.unscored_tokens,
             "forwards": self.forwards,
             "calls": self.calls,
             "peak_kv_tokens": self.peak_kv_tokens,

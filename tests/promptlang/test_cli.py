@@ -19,8 +19,8 @@ from promptlang.runtime.loading import LoadedModel
 HELPERS = Path(__file__).parent.parent / "helpers"
 NUMBERS = {
     "requested_tokens", "optimal_tokens", "computed_tokens", "cached_tokens", "generated_tokens", "forced_tokens",
-    "forwards", "peak_kv_tokens", "evicted_tokens", "preemptions", "load_seconds", "compile_seconds",
-    "prefill_seconds", "decode_seconds", "host_seconds",
+    "option_tokens", "unscored_tokens", "forwards", "peak_kv_tokens", "evicted_tokens", "preemptions",
+    "load_seconds", "compile_seconds", "prefill_seconds", "decode_seconds", "host_seconds",
 }  # fmt: skip
 
 ASK = """

@@ -1,0 +1,230 @@
+"""Options at scale, beside a full forward over prompt and option, the plain way."""
+
+import math
+import time
+
+import cities
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_engine import prompt_of, tiny_engine
+from tiny_models import cold_logits
+
+from promptlang.runtime import embedded
+from promptlang.runtime.engine import Engine
+from promptlang.runtime.loading import load
+from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.requests import RequestError, Scored, ScoreOptions
+from promptlang.runtime.select import Logprobs, Options, Rule, choose, scores
+from promptlang.runtime.usage import Usage
+
+PROMPT = "The quick brown fox jumps over "
+OPTIONS = [
+    "the",
+    "the dog",
+    "the dog sleeps",
+    " the",
+    "fox",
+    "über",
+    "世界",
+    "🙂",
+    "<|im_end|>",
+    "The dog sleeps; the fox",
+]
+TEXTS = st.lists(st.sampled_from(["the", " dog", " fox", "é", "The", " ", "x"]), min_size=1, max_size=5).map("".join)
+
+
+def encode(engine: Engine, texts: list[str]) -> Options:
+    return tuple(tuple(engine.tokenizer.encode(text)) for text in texts)
+
+
+def ask(engine: Engine, prompt: Prompt, options: Options, best_only: bool = False) -> tuple[Logprobs, Usage]:
+    usage = Usage()
+    answer = engine.submit(ScoreOptions(prompt, options, usage, best_only))
+    while engine.step():
+        pass
+    engine.check()
+    assert isinstance(answer.result, Scored)
+    return answer.result.logprobs, usage
+
+
+def winner(options: Options, logprobs: Logprobs) -> int:
+    return choose(scores("sum", options, logprobs), 0, 0).index
+
+
+# The rules, by hand ------------------------------------------------------------------------------------------
+
+
+def brute_force(engine: Engine, prompt: list[int], option: tuple[int, ...]) -> np.ndarray:
+    rows = cold_logits(engine.model, [*prompt, *option]).double().log_softmax(-1)[len(prompt) - 1 : -1]
+    return rows[torch.arange(len(option)), torch.tensor(option)].numpy()
+
+
+def by_hand(rule: Rule, options: Options, here: list[np.ndarray], empty: list[np.ndarray]) -> list[float]:
+    """The rules as the language's reference words them; `greedy` gives the winner 0."""
+    if rule == "mean":
+        return [values.mean() for values in here]
+    if rule == "prior":
+        return [values.mean() - before.mean() for values, before in zip(here, empty, strict=True)]
+    if rule == "greedy":
+        return [0.0 if index == greedy_by_hand(options, here) else -math.inf for index in range(len(options))]
+    probabilities = {option: math.exp(values.sum()) for option, values in zip(options, here, strict=True)}
+    return [math.log(probability - sum(longer(option, probabilities))) for option, probability in probabilities.items()]
+
+
+def longer(option: tuple[int, ...], probabilities: dict[tuple[int, ...], float]) -> list[float]:
+    """Probabilities of the options that extend this one, without those that extend another such."""
+    beyond = [other for other in probabilities if len(other) > len(option) and other[: len(option)] == option]
+    nearest = [o for o in beyond if not any(len(p) < len(o) and o[: len(p)] == p for p in beyond)]
+    return [probabilities[o] for o in nearest]
+
+
+def greedy_by_hand(options: Options, here: list[np.ndarray]) -> int:
+    path: tuple[int, ...] = ()
+    while True:
+        at = len(path)
+        heads = {o[at]: math.exp(v[at]) for o, v in zip(options, here, strict=True) if o[:at] == path and len(o) > at}
+        best = max(heads, key=lambda token: heads[token], default=None)
+        if best is None or (path in options and 1 - sum(heads.values()) > heads[best]):
+            return options.index(path)
+        path += (best,)
+
+
+@pytest.mark.parametrize("rule", ["sum", "mean", "prior", "greedy"])
+def test_each_rule_gives_what_a_full_forward_gives_by_hand(rule: Rule) -> None:
+    engine = tiny_engine()
+    options = encode(engine, OPTIONS)
+    prompt, nothing = prompt_of(engine, PROMPT), engine.new_prompt()
+    here = ask(engine, prompt, options)[0]
+    empty = ask(engine, nothing, options)[0] if rule == "prior" else None
+    values = scores(rule, options, here, empty)
+    expected = by_hand(
+        rule,
+        options,
+        [brute_force(engine, prompt.flush(), option) for option in options],
+        [brute_force(engine, nothing.flush(), option) for option in options] if rule == "prior" else [],
+    )
+    if rule == "greedy":
+        assert int(np.argmax(values)) == int(np.argmax(expected))
+    else:
+        np.testing.assert_allclose(values, expected, atol=1e-3)
+    assert sum(choose(values, 0, 0).probs) == pytest.approx(1, abs=1e-6)
+
+
+def test_draws_at_a_temperature_follow_the_models_own_probabilities() -> None:
+    engine = tiny_engine()
+    options = encode(engine, OPTIONS)
+    prompt = prompt_of(engine, PROMPT)
+    values = scores("sum", options, ask(engine, prompt, options)[0])
+    probs = choose(values, 0, 0).probs
+    draws = [choose(values, 1.0, (at + 0.5) / 2000).index for at in range(2000)]
+    assert [draws.count(index) / 2000 for index in range(len(options))] == pytest.approx(probs, abs=1e-3)
+
+
+# Giving up ---------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(TEXTS, min_size=2, max_size=25, unique=True))
+def test_giving_up_never_changes_the_winner(texts: list[str]) -> None:
+    engine = tiny_engine()
+    options = tuple(dict.fromkeys(encode(engine, texts)))
+    every, _ = ask(engine, prompt_of(engine, PROMPT), options)
+    best, _ = ask(engine, prompt_of(engine, PROMPT), options, best_only=True)
+    assert winner(options, best) == winner(options, every)
+
+
+def test_what_was_scored_and_what_was_given_up_is_counted() -> None:
+    engine = tiny_engine()
+    options = encode(engine, OPTIONS)
+    _, usage = ask(engine, prompt_of(engine, PROMPT), options)
+    prefixes = {option[:length] for option in options for length in range(1, len(option) + 1)}
+    assert (usage.option_tokens, usage.unscored_tokens) == (len(prefixes), 0)
+    logprobs, usage = ask(engine, prompt_of(engine, PROMPT), options, best_only=True)
+    assert usage.option_tokens == len(prefixes)
+    assert (usage.unscored_tokens > 0) == any(values is None for values in logprobs)
+
+
+# Odd options -------------------------------------------------------------------------------------------------
+
+
+def test_options_that_share_all_but_their_ends_compute_the_shared_part_once() -> None:
+    engine = tiny_engine()
+    head = tuple(engine.tokenizer.encode("The quick brown fox " * 8))
+    options = tuple((*head, first, second) for first in range(100, 200) for second in range(100, 200))
+    _, usage = ask(engine, prompt_of(engine, PROMPT), options)
+    prompt = len(prompt_of(engine, PROMPT).flush())
+    assert usage.computed_tokens == prompt + len(head) + 100
+
+
+def test_options_may_hold_more_tokens_than_the_cache() -> None:
+    engine = tiny_engine(tokens=256)
+    options = encode(engine, [f"{word} {'jumps ' * 12}" for word in "abcdefghijklmnopqrstuvwxyz"])
+    assert sum(map(len, options)) > 256
+    _, usage = ask(engine, prompt_of(engine, PROMPT), options)
+    assert usage.unscored_tokens == 0
+
+
+def test_a_long_option_scores_as_its_full_forward() -> None:
+    engine = tiny_engine()
+    options = encode(engine, ["the fox runs over the hill " * 40, "the fox"])
+    prompt = prompt_of(engine, PROMPT)
+    logprobs, _ = ask(engine, prompt, options)
+    for option, values in zip(options, logprobs, strict=True):
+        np.testing.assert_allclose(values, brute_force(engine, prompt.flush(), option), atol=1e-3)
+
+
+def test_an_option_longer_than_the_cache_is_refused_with_the_numbers() -> None:
+    engine = tiny_engine(tokens=64)
+    with pytest.raises(RequestError, match="KV pool of 64 tokens"):
+        ask(engine, prompt_of(engine, PROMPT), encode(engine, ["the fox " * 60, "the"]))
+
+
+# On the embedded model ---------------------------------------------------------------------------------------
+
+needs_embedded = pytest.mark.skipif(embedded.find_gguf() is None, reason=f"needs {embedded.PACKAGE}")
+
+
+@pytest.fixture(scope="module")
+def smollm() -> Engine:
+    return Engine(load())
+
+
+def question(engine: Engine, text: str) -> Prompt:
+    prompt = engine.new_prompt()
+    prompt.add(text)
+    prompt.flush()
+    return prompt
+
+
+@pytest.mark.slow
+@needs_embedded
+@pytest.mark.parametrize(
+    ("text", "is_known"), [("The capital of France:\n", True), ("Once upon a time in the city of", False)]
+)
+def test_two_hundred_cities_have_the_same_winner_for_fewer_scores(smollm: Engine, text: str, is_known: bool) -> None:
+    """Where the model has an answer, most tokens need no score; where all cities are alike to it, fewer are spared."""
+    options = encode(smollm, cities.NAMES)
+    every, _ = ask(smollm, question(smollm, text), options)
+    best, usage = ask(smollm, question(smollm, text), options, best_only=True)
+    assert len(options) >= 200
+    assert winner(options, best) == winner(options, every)
+    assert usage.unscored_tokens >= usage.option_tokens / (2 if is_known else 4)
+
+
+@pytest.mark.slow
+@needs_embedded
+@pytest.mark.parametrize("shape", [" {:04d}", "option {}", " Ticket {}"])
+def test_ten_thousand_options_take_under_three_seconds(smollm: Engine, shape: str) -> None:
+    ask(smollm, question(smollm, "Warm"), encode(smollm, ["a", "b"]))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    started = time.process_time()
+    options = encode(smollm, [shape.format(number) for number in range(10_000)])
+    logprobs, _ = ask(smollm, question(smollm, "The answer is:"), options, best_only=True)
+    winner(options, logprobs)
+    seconds = time.process_time() - started
+    torch.set_num_threads(threads)
+    assert seconds < 3
