@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import NoReturn, TypeAlias
 
 from promptlang import __version__
@@ -77,8 +78,11 @@ def _add_run(commands: "_Commands") -> None:
         help="run a program",
         description="Run a program and print its result as JSON.",
         allow_abbrev=False,
+        add_help=False,
+        usage="%(prog)s FILE [OPTION ...]\n       %(prog)s FILE --help",
     )
-    run.add_argument("file", metavar="FILE", help="the program's .pl file")
+    run.add_argument("file", metavar="FILE", nargs="?", help="the program's .pl file")
+    run.add_argument("-h", "--help", action="store_true", help="show this; after FILE, what the program takes")
     run.add_argument("--program", metavar="NAME", help="which program of the file (default: its only one, or `main`)")
     run.add_argument("--arg", metavar="NAME=VALUE", action="append", default=[], help="an argument; may be repeated")
     run.add_argument("--args", metavar="JSON|@FILE", help="arguments as one JSON object")
@@ -111,7 +115,7 @@ def _add_run(commands: "_Commands") -> None:
     run.add_argument("--kv-budget", metavar="SIZE", type=byte_count, help="memory for the KV cache, such as 512MiB")
     run.add_argument("--tools", metavar="FILE.py", help="a Python file with the functions of the program's tools")
     _add_passes(run)
-    run.set_defaults(command=_run)
+    run.set_defaults(command=_run, show_help=run.print_help)
 
 
 def _add_check(commands: "_Commands") -> None:
@@ -188,9 +192,19 @@ def _add_models(commands: "_Commands") -> None:
 
 
 def _run(options: argparse.Namespace) -> ExitCode:
+    if options.help and options.file is None:
+        options.show_help()
+        return ExitCode.DONE
+    if options.file is None:
+        raise CommandError("run needs the program's FILE; see promptlang run --help")
+    if options.help:
+        from promptlang.cli.program_help import program_help
+
+        return program_help(options.file, options.program)
     from promptlang.cli.run import RunOptions, run
 
-    return run(RunOptions(**{name: value for name, value in vars(options).items() if name != "command"}))
+    names = {item.name for item in fields(RunOptions)}
+    return run(RunOptions(**{name: value for name, value in vars(options).items() if name in names}))
 
 
 def _check(options: argparse.Namespace) -> ExitCode:

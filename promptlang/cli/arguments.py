@@ -1,15 +1,41 @@
-"""Arguments of a program from the command line and from rows of data."""
+"""Which program, and its arguments from the command line and from rows of data."""
 
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from promptlang.checker import Checked
 from promptlang.cli.errors import CommandError
 from promptlang.conversion import ArgumentsError
 from promptlang.grammar.reader import read
 from promptlang.grammar.shapes import Shape
 from promptlang.graph import Graph
+
+
+def chosen(program: Checked, file: str, name: str | None) -> str:
+    """The name of the program to run.
+
+    Args:
+        program: the checked file.
+        file: its path, for messages.
+        name: as `--program` gives it.
+
+    Raises:
+        CommandError: there is no such program, or it is not clear which is meant.
+    """
+    listed = ", ".join(program.main)
+    if name is not None:
+        if name not in program.main:
+            raise CommandError(f"{file} has no program {name!r}; it has {listed or 'none'}")
+        return name
+    if len(program.main) == 1:
+        return program.main[0]
+    if "main" in program.main:
+        return "main"
+    if not program.main:
+        raise CommandError(f"{file} has no program; write `program main():` and a block")
+    raise CommandError(f"{file} has several programs; choose with --program: {listed}")
 
 
 def common_arguments(graph: Graph, pairs: Sequence[str], args: str | None) -> dict[str, Any]:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 
-from promptlang.checker import Checked
 from promptlang.cli.ahead import compile_ahead
-from promptlang.cli.arguments import common_arguments, signature
+from promptlang.cli.arguments import chosen, common_arguments, signature
 from promptlang.cli.check import checked, show
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.cli.passes import optimised
@@ -94,7 +93,7 @@ def run(options: RunOptions) -> ExitCode:
         show(program.diagnostics)
         return ExitCode.WRONG
     graphs = optimised(lower(program), options.passes).graphs
-    name = _chosen(program, options)
+    name = chosen(program, options.file, options.program)
     console, stdout = Console(stderr=True, highlight=False), sys.stdout
     with redirect_stdout(sys.stderr):
         job = Job(options, graphs, name, started, console, stdout, _tool_functions(graphs, name, options.tools))
@@ -132,22 +131,6 @@ def _refuse_contradictions(options: RunOptions) -> None:
 
 def _same_file(one: str, other: str | None) -> bool:
     return other is not None and Path(one).resolve() == Path(other).resolve()
-
-
-def _chosen(program: Checked, options: RunOptions) -> str:
-    """The name of the program to run."""
-    listed = ", ".join(program.main)
-    if options.program is not None:
-        if options.program not in program.main:
-            raise CommandError(f"{options.file} has no program {options.program!r}; it has {listed or 'none'}")
-        return options.program
-    if len(program.main) == 1:
-        return program.main[0]
-    if "main" in program.main:
-        return "main"
-    if not program.main:
-        raise CommandError(f"{options.file} has no program; write `program main():` and a block")
-    raise CommandError(f"{options.file} has several programs; choose with --program: {listed}")
 
 
 def _run_once(job: Job, given: dict[str, Any]) -> ExitCode:
