@@ -25,22 +25,23 @@ KEPT = 1024
 """Compiled constraints kept in memory."""
 
 
-def compile_constraint(shape: Shape, vocabulary: Vocabulary, *, prefix: str = "") -> Constraint:
+def compile_constraint(shape: Shape, vocabulary: Vocabulary, *, prefix: str = "", pretty: bool = False) -> Constraint:
     """The constraint for values of a shape.
 
     Args:
         shape: what may be written.
         vocabulary: whose tokens.
         prefix: text that must come first and is no part of the value (token healing).
+        pretty: whether JSON is laid out for people (see `lark.Layout`).
 
     Raises:
         ConstraintError: the shape can't be compiled, or not within the limits.
     """
-    return _compile(shape, vocabulary, prefix)
+    return _compile(shape, vocabulary, prefix, pretty)
 
 
 @lru_cache(KEPT)
-def _compile(shape: Shape, vocabulary: Vocabulary, prefix: str) -> Constraint:
+def _compile(shape: Shape, vocabulary: Vocabulary, prefix: str, pretty: bool) -> Constraint:
     texts = _texts(shape)
     if texts is not None:
         return TrieConstraint([prefix + text for text in texts], vocabulary)
@@ -49,7 +50,7 @@ def _compile(shape: Shape, vocabulary: Vocabulary, prefix: str) -> Constraint:
         whole = then(literal(prefix), regular)
         if table_cost(whole, LARGEST_TABLE) is not None:
             return OutlinesConstraint(whole, vocabulary)
-    return compile_grammar(to_grammar(shape, prefix), vocabulary)
+    return compile_grammar(to_grammar(shape, prefix, pretty), vocabulary)
 
 
 def _texts(shape: Shape) -> list[str] | None:

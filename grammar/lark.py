@@ -1,10 +1,12 @@
 """Shapes as grammars in llguidance's Lark dialect.
 
-JSON is compact: no white space, fields in their order, no escapes but those that are needed.
+JSON is compact unless it is asked for otherwise: no white space, fields in their order, no escapes but those that are
+needed.
 """
 
 import json
 import re
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from promptlang.grammar.automaton import can_begin_with
@@ -40,8 +42,54 @@ DEEPEST = 60
 SCALAR = Union((Str(), Float(), Bool(), Null()))
 
 
-def to_grammar(shape: Shape, prefix: str) -> str:
+@dataclass(frozen=True)
+class Layout:
+    """The white space of JSON, which is always the same: there is nothing to choose.
+
+    Attributes:
+        spaced: whether a space stands behind colons, and behind commas on one line.
+        level: how far what stands here is indented; None where all is on one line.
+    """
+
+    spaced: bool = False
+    level: int | None = None
+
+    @property
+    def colon(self) -> str:
+        return ": " if self.spaced else ":"
+
+    @property
+    def comma(self) -> str:
+        return f",{self.opening}" if self.level is not None else ", " if self.spaced else ","
+
+    @property
+    def opening(self) -> str:
+        """Behind an opening bracket."""
+        return "" if self.level is None else "\n" + INDENT * (self.level + 1)
+
+    @property
+    def closing(self) -> str:
+        """Before a closing bracket."""
+        return "" if self.level is None else "\n" + INDENT * self.level
+
+    def inside(self) -> "Layout":
+        return replace(self, level=None if self.level is None else self.level + 1)
+
+    def on_one_line(self) -> "Layout":
+        return replace(self, level=None)
+
+
+INDENT = "  "
+
+
+def to_grammar(shape: Shape, prefix: str, pretty: bool = False) -> str:
     """A shape behind a literal prefix, in llguidance's notation.
+
+    Args:
+        shape: which.
+        prefix: what stands first.
+        pretty: whether lists, dicts and records are indented. What may nest without end (`json`, a schema, a record
+            that contains itself) stands on one line, with spaces.
 
     Raises:
         ConstraintError: a part can't be compiled.
@@ -50,7 +98,7 @@ def to_grammar(shape: Shape, prefix: str) -> str:
         _check_text(shape.text)
         return _behind(prefix, shape.text)
     rules = _Rules()
-    value = rules.top(shape)
+    value = rules.top(shape, Layout(spaced=True, level=0) if pretty else Layout())
     return _grammars("\n".join([f"start: {_prefix(prefix)}({value})", *rules.lines]))
 
 
@@ -83,59 +131,63 @@ class _Rules:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self._of_record: dict[tuple[Record, Enclosing], str] = {}
+        self._of_record: dict[tuple[Record, Enclosing, Layout], str] = {}
 
-    def top(self, shape: Shape) -> str:
+    def top(self, shape: Shape, layout: Layout) -> str:
         """A shape where scalars stand bare."""
         regular = bare(shape)
         if regular is not None:
             return _terminal(regular)
         if isinstance(shape, Union):
-            return " | ".join(map(self._top_option, shape.options))
-        return self._json(shape, ())
+            return " | ".join(self._top_option(option, layout) for option in shape.options)
+        return self._json(shape, (), layout)
 
-    def _top_option(self, shape: Shape) -> str:
+    def _top_option(self, shape: Shape, layout: Layout) -> str:
         """An option beside JSON; the lexer takes the longest token, so text must not begin as JSON does."""
         regular = bare(shape)
         if regular is not None and can_begin_with(regular, BRACKETS):
             raise ConstraintError("a union of JSON and text that can begin with { or [, or be empty, is ambiguous")
-        return self.top(shape)
+        return self.top(shape, layout)
 
-    def _json(self, shape: Shape, enclosing: Enclosing) -> str:
+    def _json(self, shape: Shape, enclosing: Enclosing, layout: Layout) -> str:
         """An expression for a shape as JSON."""
         regular = quoted(shape)
         if regular is not None:
             return _terminal(regular)
         match shape:
             case Union(options=options):
-                return f"({' | '.join(self._json(option, enclosing) for option in options)})"
+                return f"({' | '.join(self._json(option, enclosing, layout) for option in options)})"
             case List(item=item, minimum=minimum, maximum=maximum):
-                return _list(self._json(item, enclosing), minimum or 0, maximum)
+                return _list(self._json(item, enclosing, layout.inside()), minimum or 0, maximum, layout)
             case Dict(value=value):
-                return _dict(self._json(value, enclosing))
+                return _dict(self._json(value, enclosing, layout.inside()), layout)
             case Record():
-                return self._record(shape, enclosing)
+                return self._record(shape, enclosing, layout.on_one_line() if _is_recursive(shape) else layout)
             case Recursive(name=name):
                 return dict(enclosing)[name]
             case AnyJson():
-                return self._any()
+                return self._any(layout.on_one_line())
             case Schema(text=text):
-                return self._rule(f"%json {prepare(text)}")
+                return self._rule(f"%json {prepare(text, layout.spaced)}")
         raise ConstraintError("a grammar can only be the whole type of a gen, never a part of one")
 
-    def _record(self, record: Record, enclosing: Enclosing) -> str:
-        key = (record, enclosing)
+    def _record(self, record: Record, enclosing: Enclosing, layout: Layout) -> str:
+        key = (record, enclosing, layout)
         if key not in self._of_record:
             if len(enclosing) > DEEPEST:
                 raise ConstraintError(f"records nest deeper than {DEEPEST}")
             rule = self._of_record[key] = f"record_{len(self._of_record)}"
             inside = (*enclosing, (record.name, rule))
-            members = [(_key(field.name) + self._json(field.shape, inside), field.required) for field in record.fields]
-            self.lines.append(f'{rule}: "{{" {_members(members)} "}}"')
+            members = [
+                (_key(field.name, layout) + self._json(field.shape, inside, layout.inside()), field.required)
+                for field in record.fields
+            ]
+            self.lines.append(f"{rule}: {_members(members, layout)}")
         return self._of_record[key]
 
-    def _any(self) -> str:
-        lines = [f"any: {self._json(SCALAR, ())} | {_dict('any')} | {_list('any', 0, None)}"]
+    def _any(self, layout: Layout) -> str:
+        scalar = self._json(SCALAR, (), layout)
+        lines = [f"any: {scalar} | {_dict('any', layout)} | {_list('any', 0, None, layout)}"]
         self.lines += [line for line in lines if line not in self.lines]
         return "any"
 
@@ -145,34 +197,62 @@ class _Rules:
         return name
 
 
-def _members(members: list[tuple[str, bool]]) -> str:
+def _is_recursive(record: Record) -> bool:
+    """Whether a record contains itself."""
+    waiting: list[Shape] = [field.shape for field in record.fields]
+    while waiting:
+        match waiting.pop():
+            case Recursive(name=name) if name == record.name:
+                return True
+            case Union(options=options):
+                waiting += options
+            case List(item=item) | Dict(value=item):
+                waiting.append(item)
+            case Record(fields=fields):
+                waiting += [field.shape for field in fields]
+    return False
+
+
+def _members(members: list[tuple[str, bool]], layout: Layout) -> str:
     """Members in order, commas only between: one option for each that can come first."""
-    options = []
+    options, comma = [], _text(layout.comma)
     for index, (member, required) in enumerate(members):
-        rest = "".join(f' ("," {later})' + ("" if is_required else "?") for later, is_required in members[index + 1 :])
+        rest = "".join(f" ({comma} {later})" + ("" if is_needed else "?") for later, is_needed in members[index + 1 :])
         options.append(member + rest)
         if required:
-            return f"({' | '.join(options)})"
-    return f"({' | '.join(options)})?" if options else ""
+            break
+    is_needed = any(required for _, required in members)
+    return _bracketed("{", " | ".join(options), "}", layout, may_be_empty=not is_needed)
 
 
-def _list(item: str, minimum: int, maximum: int | None) -> str:
+def _bracketed(opening: str, content: str, closing: str, layout: Layout, *, may_be_empty: bool) -> str:
+    """Content between brackets; none at all stands without white space."""
+    whole = f"{_text(opening + layout.opening)} ({content}) {_text(layout.closing + closing)}"
+    empty = _text(opening + closing)
+    return empty if not content else f"({whole} | {empty})" if may_be_empty else whole
+
+
+def _list(item: str, minimum: int, maximum: int | None, layout: Layout) -> str:
     if maximum is not None and maximum < minimum:
         raise ConstraintError(f"no list has {minimum}..{maximum} items")
     if maximum == 0:
-        return '"[]"'
+        return _text("[]")
     more = f"{{{max(0, minimum - 1)},{'' if maximum is None else maximum - 1}}}"
-    items = f'{item} ("," {item}){more}'
-    return f'"[" {items} "]"' if minimum else f'"[" ({items})? "]"'
+    items = item if maximum == 1 else f"{item} ({_text(layout.comma)} {item}){more}"
+    return _bracketed("[", items, "]", layout, may_be_empty=not minimum)
 
 
-def _dict(value: str) -> str:
-    member = f'{_terminal(json_string(TEXT))} ":" {value}'
-    return f'"{{" ({member} ("," {member})*)? "}}"'
+def _dict(value: str, layout: Layout) -> str:
+    member = f"{_terminal(json_string(TEXT))} {_text(layout.colon)} {value}"
+    return _bracketed("{", f"{member} ({_text(layout.comma)} {member})*", "}", layout, may_be_empty=True)
 
 
-def _key(name: str) -> str:
-    return _terminal(literal(json.dumps(name, ensure_ascii=False))) + ' ":" '
+def _key(name: str, layout: Layout) -> str:
+    return f"{_terminal(literal(json.dumps(name, ensure_ascii=False)))} {_text(layout.colon)} "
+
+
+def _text(text: str) -> str:
+    return _terminal(literal(text))
 
 
 def _terminal(regex: Regex) -> str:

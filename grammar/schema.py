@@ -15,8 +15,11 @@ from promptlang.grammar.schema_document import FORMATS_ENFORCED, FORMATS_REFUSED
 from promptlang.grammar.schema_layout import laid_out, with_parts
 from promptlang.grammar.schema_rewriting import rewritten
 
-OPTIONS = {"whitespace_flexible": False, "json_allowed_escapes": 'nrbtf\\"'}
+OPTIONS: dict[str, Any] = {"whitespace_flexible": False, "json_allowed_escapes": 'nrbtf\\"'}
 """No white space, and no `\\uXXXX`: a key written with it would not be taken for the property it names."""
+
+SPACED = {"item_separator": ", ", "key_separator": ": "}
+"""A space behind each comma and colon."""
 
 CONTROLS = re.compile(r"[\x00-\x07\x0b\x0e-\x1f]")
 """The characters that JSON can write in no other way."""
@@ -33,11 +36,12 @@ NUL_IN_SET = re.compile(r"\\(?:x00|u0000|u\{0+\}|x\{0+\}|0)(?=-)|\x00(?=-)")
 SET = re.compile(r"(?P<other>\\.|[^\\\[])|\[(?P<negation>\^?)", re.DOTALL)
 
 
-def prepare(text: str) -> str:
+def prepare(text: str, spaced: bool = False) -> str:
     """A schema as llguidance is to read it.
 
     Args:
         text: JSON.
+        spaced: whether a space stands behind each comma and colon.
 
     Returns:
         JSON of a schema with options for llguidance.
@@ -49,7 +53,7 @@ def prepare(text: str) -> str:
     ready = _prepared(schema, Document(schema))
     if not isinstance(ready, dict):
         ready = {} if ready else {"anyOf": [False]}
-    return json.dumps({**ready, "x-guidance": OPTIONS})
+    return json.dumps({**ready, "x-guidance": {**OPTIONS, **(SPACED if spaced else {})}})
 
 
 def _load(text: str) -> Any:

@@ -383,6 +383,11 @@ def no_logprobs(span: Span, found: str) -> Diagnostic:
     return Diagnostic("PL412", message, span, fix="leave it out, or ask for the parts one by one")
 
 
+def no_pretty(span: Span, found: str) -> Diagnostic:
+    message = f"`pretty` goes with lists, dicts, records and JSON, not with {found}"
+    return Diagnostic("PL413", message, span, fix="leave it out")
+
+
 def bad_constraint(span: Span, why: str) -> Diagnostic:
     return Diagnostic("PL411", why, span)
 

@@ -30,6 +30,7 @@ _GEN_OPTIONS: Mapping[str, tuple[Shape, str]] = {
     "seed": (shapes.Int(), _WHOLE),
     "heal": (shapes.Bool(), "true or false"),
     "logprobs": (shapes.Bool(), "true or false"),
+    "pretty": (shapes.Bool(), "true or false"),
 }
 _GEN_EXTRAS: Mapping[str, Shape] = {"logprobs": shapes.List(shapes.Float())}
 _SELECT_EXTRAS: Mapping[str, Shape] = dict.fromkeys(("probs", "scores"), shapes.Dict(shapes.Float()))
@@ -73,6 +74,9 @@ class AnswerChecker:
             shape = self._types.resolve(gen.type)
             self._checked.gen_shapes[id(gen)] = shape
             self._check_constraint(gen.type, shape)
+        pretty = next((option for option in gen.options if option.name == "pretty"), None)
+        if pretty is not None and not _has_parts(shape):
+            self._report(faults.no_pretty(pretty.span, describe(shape)))
         logprobs = next((option for option in gen.options if option.name == "logprobs"), None)
         if logprobs is not None and self._asks_for(logprobs, shape):
             return Answered(shape, _GEN_EXTRAS)
@@ -177,6 +181,13 @@ def _is_text_or_number(shape: Shape) -> bool:
     if isinstance(shape, shapes.Union):
         return all(map(_is_text_or_number, shape.options))
     return kind_of(shape) in ("str", "int", "float")
+
+
+def _has_parts(shape: Shape) -> bool:
+    """Whether some value of a shape is a list, a dict or a record."""
+    if isinstance(shape, shapes.Union):
+        return any(map(_has_parts, shape.options))
+    return isinstance(shape, shapes.List | shapes.Dict | shapes.Record | shapes.AnyJson | shapes.Schema)
 
 
 def _has_empty(static: Static) -> bool:

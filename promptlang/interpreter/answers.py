@@ -46,7 +46,7 @@ async def run_gen(machine: Machine, node: GenNode, frame: Frame) -> None:
             min_tokens=options.get("min_tokens", 0),
             sampling=Sampling(**{name: options[name] for name in _SAMPLING if name in options}),
             stop=(stop,) if isinstance(stop, str) else tuple(stop),
-            constraint=_constraint(machine, node.shape, withdrawn, frame.run.usage),
+            constraint=_constraint(machine, node.shape, withdrawn, options.get("pretty", False), frame.run.usage),
             withdrawn=withdrawn,
             on_text=lambda text: frame.run.observer.answer(frame.path, text),
             wants_logprobs=options.get("logprobs", False) or frame.branch is not None,
@@ -63,11 +63,13 @@ async def run_gen(machine: Machine, node: GenNode, frame: Frame) -> None:
     frame.bind(node.target, value)
 
 
-def _constraint(machine: Machine, shape: Shape | None, withdrawn: bytes, usage: Usage) -> Constraint | None:
+def _constraint(
+    machine: Machine, shape: Shape | None, withdrawn: bytes, pretty: bool, usage: Usage
+) -> Constraint | None:
     if shape is None or shape == Str():
         return None
     started = perf_counter()
-    constraint = compile_constraint(shape, machine.engine.vocabulary, prefix=withdrawn.decode())
+    constraint = compile_constraint(shape, machine.engine.vocabulary, prefix=withdrawn.decode(), pretty=pretty)
     usage.compile_seconds += perf_counter() - started
     return constraint
 

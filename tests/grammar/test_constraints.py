@@ -1,5 +1,6 @@
 """What every constraint promises, whichever engine serves it."""
 
+import json
 import random
 import time
 
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shape_values import PATTERNS, REPLY, SCALARS, STRUCTURES, compact, fits, pick, values, write
 
+from promptlang.grammar.acceptor import accepts
 from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.constraint import Constraint, State
 from promptlang.grammar.ending import shortest_end
@@ -374,3 +376,56 @@ def test_answers_in_the_embedded_model_s_tokens_are_values(shape: Shape, embedde
 def test_regular_shapes_have_one_expression_bare() -> None:
     assert all(bare(shape) is not None for shape in SCALARS)
     assert all(bare(shape) is None for shape in STRUCTURES)
+
+
+# Laid out for people ---------------------------------------------------------------------------------------
+
+
+def has_end(shape: Shape) -> bool:
+    """Whether the depth of a shape's values is known, so that they are indented throughout."""
+    return all(word not in repr(shape) for word in ("Recursive", "AnyJson", "Schema"))
+
+
+@pytest.mark.parametrize("shape", [shape for shape in STRUCTURES if not isinstance(shape, ContextFree)], ids=repr)
+@settings(deadline=None, max_examples=15)
+@given(data=st.data())
+def test_a_pretty_value_is_laid_out_as_json_dumps_would(
+    shape: Shape, byte_level: Vocabulary, data: st.DataObject
+) -> None:
+    value = data.draw(values(shape))
+    if not isinstance(value, list | dict):
+        return
+    layout: dict[str, int] = {"indent": 2} if has_end(shape) else {}
+    text = json.dumps(value, ensure_ascii=False, **layout)
+    grammar = to_grammar(shape, "", pretty=True)
+    assert accepts(grammar, text) or not has_end(shape), text
+    assert not accepts(grammar, text.replace(":", ": ")) or ":" not in text
+    if accepts(grammar, text):
+        assert read(shape, text) == value
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        (List(AnyJson()), '[\n  {"a": [1, 2]},\n  []\n]'),
+        (AnyJson(), '{"a": [1, {}]}'),
+        (Schema('{"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}}'), '{"a": 1, "b": [2, 3]}'),
+        (Record("Empty", ()), "{}"),
+        (Record("R", (Field("a", List(Int())), Field("b", Str()))), '{\n  "a": [],\n  "b": "x"\n}'),
+    ],
+    ids=repr,
+)
+def test_what_nests_without_end_stands_on_one_line(shape: Shape, text: str) -> None:
+    grammar = to_grammar(shape, "", pretty=True)
+    assert accepts(grammar, text)
+    assert not accepts(grammar, text.replace(" ", "")) or " " not in text
+    assert not accepts(grammar, text.replace(" ", "  ")) or " " not in text
+
+
+def test_pretty_and_compact_are_compiled_apart(byte_level: Vocabulary) -> None:
+    shape = List(Int(1, 9), 1, 1)
+    compact_state = compile_constraint(shape, byte_level).start()
+    pretty_state = compile_constraint(shape, byte_level, pretty=True).start()
+    tokens = byte_level.encode("[\n  3\n]")
+    assert spell(pretty_state, tokens, byte_level)
+    assert not spell(compact_state, tokens, byte_level)
