@@ -1,6 +1,7 @@
 """What each cache and eviction policy saves, without a model: `python benchmarks/cache.py FOLDER`.
 
-FOLDER holds request traces in Mooncake's format (`mooncake_*.jsonl`); without it, the made-up program of agents runs
+FOLDER holds request traces in Mooncake's format (`mooncake_*.jsonl`) and tree searches in DeFT's (`deft_*.json`);
+without it, the made-up program of agents runs
 alone. Then the cost of the tree itself: a prompt of 4,096 tokens, found and inserted.
 """
 
@@ -18,10 +19,13 @@ from promptlang.runtime.no_cache import NoCache
 from promptlang.runtime.radix_tree import RadixTree
 from promptlang.runtime.simulator import Call, Replay, belady, footprint, replay, replay_program
 from promptlang.runtime.slots import SlotAllocator, Slots
-from promptlang.runtime.workloads import TRACE_BLOCK, agent_program, read_trace
+from promptlang.runtime.workloads import TRACE_BLOCK, agent_program, read_trace, read_trees
 
 TRACE_BUDGET = 2_600_000
 """Tokens of cache for the traces."""
+
+TREES = 4
+"""Tree searches replayed of each file."""
 
 
 def main(arguments: list[str]) -> None:
@@ -30,6 +34,9 @@ def main(arguments: list[str]) -> None:
     for folder in arguments:
         for path in sorted(Path(folder).glob("mooncake_*.jsonl")):
             print_table(path.stem, read_trace(path), TRACE_BUDGET // TRACE_BLOCK, TRACE_BLOCK)
+        for path in sorted(Path(folder).glob("deft_*.json")):
+            trees = read_trees(path, TREES)
+            print_table(f"{path.stem}, {TREES} trees", trees, footprint(trees) * 3 // 10, 1)
     print_costs(4096)
 
 

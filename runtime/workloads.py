@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,52 @@ def _with_next_turn(call: Call, plan: Call, agent: int, at: int | None) -> Call:
 def _text(random: np.random.Generator, low: int, high: int) -> Tokens:
     """Made-up tokens, at least `low` and fewer than `high`."""
     return random.integers(0, 32_000, int(random.integers(low, high)), dtype=np.int32)
+
+
+def read_trees(path: Path, count: int) -> list[Call]:
+    """Read runs of tree searches in DeFT's format (Yao et al., arXiv:2404.00242): a JSON list, each entry with the
+    nodes of a tree, their size and their children. Each node is a call that writes it behind its parent. The program
+    knows when a node's next child comes. Texts of different nodes share nothing.
+
+    Args:
+        path: a .json file.
+        count: how many trees; empty ones don't count.
+    """
+    entries = json.loads(path.read_text())
+    trees = [entry["data"] for entry in entries if entry["data"]][:count]
+    calls: list[Call] = []
+    first_token = 0
+    for tree in trees:
+        calls += _tree_calls(tree, first_token, len(calls))
+        first_token += sum(node["value"] for node in tree.values())
+    return calls
+
+
+def _tree_calls(tree: dict[str, Any], token: int, start: int) -> list[Call]:
+    """The calls of one tree in the order of its nodes' numbers; its tokens count up from `token`, its calls from
+    `start`."""
+    nodes = sorted(tree.values(), key=lambda node: int(node["id"]))
+    order = {node["id"]: start + index for index, node in enumerate(nodes)}
+    parents = {child: node["id"] for node in nodes for child in node["children"]}
+    paths: dict[int, Tokens] = {}
+    calls: list[Call] = []
+    for node in nodes:
+        written = np.arange(token, token := token + node["value"], dtype=np.int32)
+        parent = parents.get(node["id"])
+        before = paths.get(parent, written[:0]) if parent is not None else written[:0]
+        paths[node["id"]] = np.concatenate([before, written])
+        reads = [NextRead((start, node["id"]), len(before) + len(written), _next(node, order[node["id"]], order))]
+        if parent is not None:
+            at = _next(tree[str(parent)], order[node["id"]], order)
+            reads.append(NextRead((start, parent), len(before), at))
+        prompt, answer = (written, before[:0]) if parent is None else (before, written)
+        calls.append(Call(prompt, answer, tuple(reads)))
+    return calls
+
+
+def _next(node: dict[str, Any], now: int, order: dict[int, int]) -> int | None:
+    """When a child of the node comes next after `now`."""
+    return min((order[child] for child in node["children"] if order[child] > now), default=None)
 
 
 def read_trace(path: Path) -> list[Call]:

@@ -15,10 +15,12 @@ from promptlang.runtime.no_cache import NoCache
 from promptlang.runtime.radix_tree import RadixTree
 from promptlang.runtime.simulator import Call, NextRead, Replay, belady, footprint, replay, replay_program
 from promptlang.runtime.slots import SlotAllocator
-from promptlang.runtime.workloads import agent_program, read_trace
+from promptlang.runtime.workloads import agent_program, read_trace, read_trees
 
 DATA = Path(os.environ.get("PROMPTLANG_DATA", "../shared/data"))
 TRACE = DATA / "traces" / "mooncake_conversation.jsonl"
+SYNTHETIC = DATA / "traces" / "mooncake_synthetic.jsonl"
+TREES = [DATA / "traces" / f"deft_{name}ToT.json" for name in ("keyword", "sorting128")]
 TRACE_BUDGET = 2_600_000 // 512
 
 
@@ -133,3 +135,25 @@ def test_a_recorded_conversation_trace_gives_the_known_hit_rates() -> None:
     calls = read_trace(TRACE)
     assert round(replay(tree("lru", TRACE_BUDGET), calls).hit_rate, 2) == 0.11
     assert round(belady(calls, TRACE_BUDGET).hit_rate, 2) == 0.34
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not SYNTHETIC.exists(), reason=f"{SYNTHETIC} is not there; PROMPTLANG_DATA names the folder of data"
+)
+def test_on_a_recorded_trace_of_requests_recency_is_between_nothing_and_the_best() -> None:
+    calls = read_trace(SYNTHETIC)
+    budget = footprint(calls) * 3 // 10
+    assert 0 < replay(tree("lru", budget), calls).hit_rate <= belady(calls, budget).hit_rate
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", TREES, ids=lambda path: path.stem)
+def test_on_recorded_tree_searches_knowing_the_program_is_worth_nearly_what_knowing_the_future_is(path: Path) -> None:
+    if not path.exists():
+        pytest.skip(f"{path} is not there; PROMPTLANG_DATA names the folder of data")
+    calls = read_trees(path, 2)
+    budget = max(footprint(calls) * 3 // 10, max(len(call.tokens) for call in calls))
+    informed, best = replay_program(tree("program", budget), calls).hit_rate, belady(calls, budget).hit_rate
+    assert informed >= 0.95 * best
+    assert informed >= replay(tree("lru", budget), calls).hit_rate
