@@ -51,6 +51,10 @@ class EngineOptions:
     policy: str = "program"
 
 
+class CacheFault(Exception):
+    """The cache has lost count of its slots: a mistake in the engine, not in what it was asked."""
+
+
 class Engine:
     """Runs requests on one model. Not thread-safe: one caller submits and steps.
 
@@ -76,6 +80,7 @@ class Engine:
         self.tree = RadixTree(SlotAllocator(size), make_policy(options.policy))
         self.cache = KvCache(self.tree.allocator, self.tree, options.shares)
         self.usage = Usage()
+        self._pins = 0
         self._scheduler = Scheduler(self.cache, options.tokens_a_step, options.answers_at_once)
 
     def _pool_size(self, options: EngineOptions) -> int:
@@ -152,10 +157,13 @@ class Engine:
         if match.length < len(keys):
             return None
         self.tree.lock(match.node)
+        self._pins += 1
         return match.node
 
     def unpin(self, node: Node) -> None:
+        """Let go of what `pin` locked."""
         self.tree.unlock(node)
+        self._pins -= 1
 
     def _refuse_oversized(self, request: Request) -> None:
         prompt = len(request.prompt.flush())
@@ -200,6 +208,8 @@ class Engine:
         timed = TimedLogits(logits)
         self._deliver(work, timed)
         scheduler.retire()
+        if scheduler.is_idle:
+            self._refuse_lost_slots()
         model_seconds = passed - planned + timed.seconds
         self._account(jobs, lanes, model_seconds, perf_counter() - started - model_seconds)
         return True
@@ -257,6 +267,15 @@ class Engine:
                 usage.decode_seconds += model_seconds
             usage.peak_kv_tokens = max(usage.peak_kv_tokens, self.cache.used)
             usage.evicted_tokens = self.cache.evicted_tokens
+
+    def _refuse_lost_slots(self) -> None:
+        """Stop before a leak grows: with nothing running, each slot is free or in the tree, and what is locked is
+        pinned."""
+        free, cached, size = self.cache.allocator.available, self.tree.size, self.cache.allocator.size
+        if free + cached != size:
+            raise CacheFault(f"internal error: {free} free and {cached} cached slots are not the {size} of the pool")
+        if self.tree.locked and not self._pins:
+            raise CacheFault(f"internal error: {self.tree.locked} cached tokens are locked, and nothing runs")
 
     def check(self) -> None:
         """Assert that nothing has leaked; only when idle."""

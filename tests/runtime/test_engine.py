@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_engine import prompt_of, tiny_engine, tiny_loaded
 
+from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.constraint import ConstraintError, Mask
-from promptlang.runtime.engine import Engine
+from promptlang.grammar.shapes import Bool, Int
+from promptlang.runtime.engine import CacheFault, Engine
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.requests import (
@@ -186,6 +188,97 @@ def test_a_failing_pass_leaks_nothing(monkeypatch: pytest.MonkeyPatch, cold: dic
             engine.step()
     engine.check()
     assert run(engine, [FOX]) == [cold[FOX]]
+
+
+@pytest.mark.parametrize("steps", range(1, 8))
+def test_a_prefill_cancelled_after_any_chunk_leaves_no_trace_in_a_later_answer(
+    cold: dict[str, list[int]], steps: int
+) -> None:
+    """What was freed is overwritten, as another request would: a prefix that points there would show."""
+    engine = tiny_engine(tokens_a_step=8)
+    doomed = ask(engine, FOX * 4)
+    for _ in range(steps):
+        engine.step()
+    doomed.cancel()
+    free = torch.from_numpy(engine.tree.allocator.free_slots()).long()
+    for layer in [*engine.pool.keys, *engine.pool.values]:
+        layer[:, free] = 1e4
+    assert run(engine, [FOX * 4]) == [cold[FOX * 4]]
+
+
+@pytest.mark.parametrize("steps", range(1, 14))
+def test_an_answer_paused_at_any_step_is_the_one_never_paused(cold: dict[str, list[int]], steps: int) -> None:
+    engine, usage = tiny_engine(tokens_a_step=16), Usage()
+    answer = ask(engine, FOX * 4, usage=usage)
+    for _ in range(steps):
+        engine.step()
+    scheduler = engine._scheduler
+    for job in list(scheduler._running):
+        scheduler._pause(job)
+    engine.tree.evict(steps * 5)
+    finish(engine)
+    assert tokens_of(answer) == cold[FOX * 4]
+    assert usage.preemptions == 1
+
+
+def test_an_engine_that_has_lost_a_slot_says_so_when_it_is_idle() -> None:
+    engine = tiny_engine()
+    ask(engine, FOX)
+    engine.step()
+    engine.tree.allocator.allocate(1)
+    with pytest.raises(CacheFault, match="internal error"):
+        finish(engine)
+
+
+def test_an_engine_that_forgot_a_lock_says_so_when_it_is_idle() -> None:
+    engine = tiny_engine()
+    run(engine, [FOX])
+    engine.tree.lock(engine.tree.find(np.array(engine.tokenizer.encode(FOX), np.int32)))
+    ask(engine, FOX)
+    with pytest.raises(CacheFault, match="locked"):
+        finish(engine)
+
+
+KINDS: dict[str, dict[str, object]] = {
+    "greedy": {},
+    "sampled": {"sampling": Sampling(temperature=1.0), "seed": 5},
+    "narrow": {"sampling": Sampling(temperature=0.8, top_p=0.9, top_k=20), "seed": 6},
+    "whole number": {"shape": Int(1, 500), "sampling": Sampling(temperature=1.0), "seed": 7},
+    "truth": {"shape": Bool()},
+}
+
+
+def ask_kind(engine: Engine, text: str, kind: str) -> Answer:
+    options = dict(KINDS[kind])
+    shape = options.pop("shape", None)
+    if isinstance(shape, Int | Bool):
+        options["constraint"] = compile_constraint(shape, engine.vocabulary)
+    return ask(engine, text, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_in_fifty_batches_each_branch_gives_what_it_gives_alone() -> None:
+    """Branches behind one prefix, of all kinds of answers, with other mates, order, chunks and room each time."""
+    branches = [(FOX * 2 + tail, kind) for tail in ("a", "b") for kind in KINDS]
+    alone = {}
+    for text, kind in branches:
+        engine = tiny_engine()
+        answer = ask_kind(engine, text, kind)
+        finish(engine)
+        alone[text, kind] = tokens_of(answer)
+    generator = random.Random(11)
+    for _ in range(50):
+        mates = generator.sample(branches, generator.randint(2, len(branches)))
+        engine = tiny_engine(
+            tokens=generator.choice([120, 200, 4096]),
+            tokens_a_step=generator.choice([8, 32, 512]),
+            answers_at_once=generator.choice([2, 5, 64]),
+        )
+        answers = [ask_kind(engine, text, kind) for text, kind in mates]
+        finish(engine)
+        assert {mate: tokens_of(answer) for mate, answer in zip(mates, answers, strict=True)} == {
+            mate: alone[mate] for mate in mates
+        }
 
 
 class Fragile:
