@@ -208,8 +208,7 @@ class Engine:
         timed = TimedLogits(logits)
         self._deliver(work, timed)
         scheduler.retire()
-        if scheduler.is_idle:
-            self._refuse_lost_slots()
+        self._refuse_lost_slots()
         model_seconds = passed - planned + timed.seconds
         self._account(jobs, lanes, model_seconds, perf_counter() - started - model_seconds)
         return True
@@ -269,8 +268,10 @@ class Engine:
             usage.evicted_tokens = self.cache.evicted_tokens
 
     def _refuse_lost_slots(self) -> None:
-        """Stop before a leak grows: with nothing running, each slot is free or in the tree, and what is locked is
+        """Stop before a leak grows: when nothing runs, each slot is free or in the tree, and what is locked is
         pinned."""
+        if not self._scheduler.is_idle:
+            return
         free, cached, size = self.cache.allocator.available, self.tree.size, self.cache.allocator.size
         if free + cached != size:
             raise CacheFault(f"internal error: {free} free and {cached} cached slots are not the {size} of the pool")

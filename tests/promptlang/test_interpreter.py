@@ -274,6 +274,31 @@ def test_a_branch_gives_what_it_gives_alone(run: Runner) -> None:
     assert [run(program, words=words, only=index)[0] for index in range(4)] == together
 
 
+WIDE = """
+    program main(words: list[str]):
+        "The quick brown fox jumps over the lazy dog. "
+        fork word in words as b:
+            "The ${word}"
+            x = gen(max_tokens=20, temperature=1)
+        return [one.x for one in b]
+    """
+
+
+def test_a_fork_wider_than_the_pool_gives_what_it_gives_with_room(run: Runner) -> None:
+    words = [f"fox {number}" for number in range(20)]
+    roomy = run(WIDE, words=words)
+    assert run(WIDE, tiny_engine(tokens=70), words=words) == roomy
+
+
+def test_a_branch_that_does_not_fit_fails_the_fork_and_leaves_nothing_behind(run: Runner) -> None:
+    interpreter = run.interpreter(WIDE, tiny_engine(tokens=70))
+    with pytest.raises(RunError, match="KV pool of 70 tokens"):
+        interpreter.wait(interpreter.start("main", {"words": ["fox", "dog", "lazy " * 60]}))
+    run.engine.check()
+    assert not any(node.holds or node.uses or node.locks for node in run.engine.tree.nodes())
+    assert interpreter.wait(interpreter.start("main", {"words": ["fox"]})).result
+
+
 def test_a_failing_branch_is_named_and_fails_the_fork(run: Runner) -> None:
     error = fault(
         run,

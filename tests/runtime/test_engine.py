@@ -367,6 +367,17 @@ def test_a_cold_request_is_served_while_warm_ones_keep_coming() -> None:
     finish(engine)
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 5])
+def test_after_an_answer_that_a_stop_string_ended_the_same_prompt_is_answered_as_when_cold(
+    cold: dict[str, list[int]], length: int
+) -> None:
+    engine = tiny_engine()
+    whole = engine.tokenizer.decode(cold[FOX])
+    ask(engine, FOX, stop=(whole[3 : 3 + length],))
+    finish(engine)
+    assert run(engine, [FOX, FOX]) == [cold[FOX], cold[FOX]]
+
+
 def cache_of(engine: Engine, text: str) -> None:
     """Leave a text in the cache that no prompt holds."""
     answer = ask(engine, text, max_tokens=1)

@@ -81,6 +81,18 @@ def test_peek_neither_splits_nor_counts_as_a_use() -> None:
     assert old.is_evicted
 
 
+@given(st.lists(st.integers(40, 400), min_size=2, max_size=6), st.integers(0, 4))
+def test_prompts_that_a_polynomial_hash_confuses_are_different_prompts(prompt: list[int], at: int) -> None:
+    """h = 31 h + token does not change when a token grows by one and the next one falls by 31."""
+    at %= len(prompt) - 1
+    twin = [*prompt[:at], prompt[at] + 1, prompt[at + 1] - 31, *prompt[at + 2 :]]
+    tree = make_tree()
+    compute(tree, keys(*prompt))
+    assert tree.peek(keys(*twin)) == at
+    assert tree.tokens_of(compute(tree, keys(*twin))).tolist() == twin
+    assert tree.peek(keys(*prompt)) == len(prompt)
+
+
 def test_finding_a_place_is_no_use_of_it() -> None:
     tree = make_tree()
     node = compute(tree, keys(1, 2, 3, 4))
