@@ -8,6 +8,7 @@ from program_runner import Runner, fault
 from tiny_engine import tiny_engine
 
 from promptlang.conversion import ArgumentsError, bind_arguments, to_json
+from promptlang.interpreter import RunError
 from promptlang.runtime.engine import Engine
 
 
