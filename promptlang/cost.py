@@ -22,7 +22,7 @@ from promptlang.grammar.reader import read
 from promptlang.grammar.shapes import Shape
 from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.graph import Graph
-from promptlang.interpreter import Interpreter, Outcome, RunError
+from promptlang.interpreter import Interpreter, Outcome, Requires, RunError
 from promptlang.runtime.batch import Batch
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.kv_pool import KvPool, ModelShape
@@ -58,6 +58,8 @@ MOST_ROWS = 64
 
 Length: TypeAlias = Literal["short", "mixed", "long"]
 LENGTHS: tuple[Length, ...] = ("short", "mixed", "long")
+REQUIRES: Mapping[Length, Requires] = {"short": "met", "mixed": "asked", "long": "exhausted"}
+"""Whether a `require` is met at once, asks its condition, or takes all its retries."""
 
 
 class CostError(Exception):
@@ -144,7 +146,7 @@ class Rehearsal:
         model = GuessingModel(self.tokenizer, length, seed)
         options = EngineOptions(kv_bytes=POOL_TOKENS * model.kv_bytes)
         engine = Engine(LoadedModel(model, self.tokenizer, "guess"), options)
-        interpreter = Interpreter(engine, self.graphs, seed, self._tools())
+        interpreter = Interpreter(engine, self.graphs, seed, self._tools(), REQUIRES[length])
         waiting = deque(range(rows))
         running: deque[tuple[Task[Outcome], Usage]] = deque()
 

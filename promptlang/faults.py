@@ -314,6 +314,30 @@ def score_alone(span: Span) -> Diagnostic:
     return Diagnostic("PL312", "`score` alone does nothing", span, fix='give its result a name: `x = score("text")`')
 
 
+def keep_in_beam(span: Span) -> Diagnostic:
+    fix = "say what ranks the paths after `by` of the beam"
+    return Diagnostic("PL313", "`keep` can't stand in a beam, which keeps its best paths itself", span, fix=fix)
+
+
+def nothing_to_retry(span: Span) -> Diagnostic:
+    return Diagnostic(
+        "PL314",
+        "nothing in this block gives this another value",
+        span,
+        fix="put `require` into the block that asks the model for it, or say `retry 0`",
+    )
+
+
+def keep_retried(span: Span, line: int) -> Diagnostic:
+    message = f"the `require` of line {line} would run this `keep` again, when its siblings are gone"
+    return Diagnostic("PL315", message, span, fix="keep after the `require`")
+
+
+def nothing_sampled(span: Span, so: str) -> Diagnostic:
+    fix = "give a `gen` or `select` in it a temperature above 0, and no `seed`"
+    return Diagnostic("PL316", f"nothing here is drawn at random: {so}", span, Severity.WARNING, fix=fix)
+
+
 # Constraints -----------------------------------------------------------------------------------------
 
 

@@ -217,6 +217,33 @@ class ForkNode(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BeamNode(Node):
+    """Searches in rounds: each path forks `branch` ways, the body runs, the best `width` of all go on.
+
+    `by` ranks them, read in each branch after the body. `keeps_prompts` is as a fork's.
+    """
+
+    name: str
+    depth: Expression
+    width: Expression
+    branch: Expression
+    by: Expression
+    body: Region
+    keeps_prompts: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequireNode(Node):
+    """Runs the body again until the condition holds, at most `retries` times more; then it is a fault with the
+    message. The body begins at the checkpoint."""
+
+    body: Region
+    condition: Expression
+    retries: Expression
+    message: Expression | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class KeepNode(Node):
     """Prunes the branches of the enclosing fork."""
 
@@ -319,6 +346,8 @@ def _label(node: Node) -> str:
             return f"{kind} {role}"
         case ForkNode(kind=by, name=name):
             return f"{kind} {by} as {name}"
+        case BeamNode(name=name):
+            return f"{kind} as {name}"
         case KeepNode(kind=by) | JumpNode(kind=by):
             return f"{kind} {by}"
         case CallNode(callee=callee) | UseNode(callee=callee):

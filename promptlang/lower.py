@@ -2,7 +2,6 @@
 worked out."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, is_dataclass
 from itertools import count
 from typing import Any
 
@@ -10,6 +9,7 @@ from promptlang import ast
 from promptlang.checker import Checked, ProgramInfo, ToolInfo
 from promptlang.graph import (
     AdoptNode,
+    BeamNode,
     CallNode,
     ForkNode,
     ForNode,
@@ -23,6 +23,7 @@ from promptlang.graph import (
     Node,
     PinNode,
     Region,
+    RequireNode,
     ReturnNode,
     ScoreNode,
     SelectNode,
@@ -38,24 +39,6 @@ from promptlang.graph import (
 def lower(checked: Checked) -> dict[str, Graph]:
     """The graphs of all programs of a checked bundle, by the name callers use."""
     return {name: _Lowering(checked, program).graph(name) for name, program in checked.programs.items()}
-
-
-def names_in(*values: Any) -> frozenset[str]:
-    """The names of variables that expressions read (names bound inside a comprehension are not among them)."""
-    found: set[str] = set()
-    stack = list(values)
-    while stack:
-        value = stack.pop()
-        if isinstance(value, ast.Name):
-            found.add(value.name)
-        elif isinstance(value, ast.Comprehension):
-            inside = names_in(value.item, value.condition) - set(value.targets)
-            found |= inside | names_in(value.iterable)
-        elif isinstance(value, ast.Node) and is_dataclass(value):
-            stack += [getattr(value, item.name) for item in fields(value) if item.name != "span"]
-        elif isinstance(value, tuple | list):
-            stack += value
-    return frozenset(found)
 
 
 class _Lowering:
@@ -78,13 +61,41 @@ class _Lowering:
         )
 
     def _region(self, block: Iterable[ast.Statement]) -> Region:
-        return Region(tuple(node for statement in block if (node := self._statement(statement)) is not None))
+        nodes: list[Node] = []
+        places: list[int] = []
+        for statement in block:
+            places.append(len(nodes))
+            if isinstance(statement, ast.Require):
+                self._require(statement, nodes, places)
+            elif (node := self._statement(statement)) is not None:
+                nodes.append(node)
+        return Region(tuple(nodes))
+
+    def _require(self, statement: ast.Require, nodes: list[Node], places: list[int]) -> None:
+        """Put what is done again into a node of its own; `places` says where each statement's node is. What an earlier
+        `require` holds together is done again as a whole."""
+        checkpoint = self._checked.checkpoint(statement)
+        start = len(nodes) if checkpoint is None else places[checkpoint]
+        node = RequireNode(
+            id=next(self._ids),
+            span=statement.span,
+            body=Region(tuple(nodes[start:])),
+            condition=statement.condition,
+            retries=statement.retries,
+            message=statement.message,
+            reads=ast.names_in(statement.condition, statement.retries, statement.message),
+        )
+        nodes[start:] = [node]
+        for held in range(len(places) - 1, -1, -1):
+            if places[held] <= start:
+                break
+            places[held] = start
 
     def _statement(self, statement: ast.Statement) -> Node | None:
         place: dict[str, Any] = {"id": next(self._ids), "span": statement.span}
         match statement:
             case ast.Text(value=value):
-                return TextNode(text=value, reads=names_in(value), **place)
+                return TextNode(text=value, reads=ast.names_in(value), **place)
             case ast.Role(role=role, body=body):
                 return TurnNode(role=role, body=self._region(body), **place)
             case ast.Ask(target=target, answer=answer):
@@ -98,7 +109,7 @@ class _Lowering:
             case ast.If():
                 return self._if(statement, place)
             case ast.For(targets=targets, iterable=iterable, body=body):
-                reads = names_in(iterable)
+                reads = ast.names_in(iterable)
                 return ForNode(
                     targets=targets,
                     iterable=iterable,
@@ -108,7 +119,7 @@ class _Lowering:
                     **place,
                 )
             case ast.While(condition=condition, limit=limit, body=body):
-                reads = names_in(condition, limit)
+                reads = ast.names_in(condition, limit)
                 return WhileNode(condition=condition, limit=limit, body=self._region(body), reads=reads, **place)
             case ast.Break():
                 return JumpNode(kind="break", **place)
@@ -116,20 +127,22 @@ class _Lowering:
                 return JumpNode(kind="continue", **place)
             case ast.ForkCount() | ast.ForkEach() | ast.ForkArms():
                 return self._fork(statement, place)
+            case ast.Beam():
+                return self._beam(statement, place)
             case ast.KeepBest(count=number, by=by):
-                return KeepNode(kind="best", count=number, by=by, reads=names_in(number, by), **place)
+                return KeepNode(kind="best", count=number, by=by, reads=ast.names_in(number, by), **place)
             case ast.KeepWhere(condition=condition):
-                return KeepNode(kind="where", count=None, by=condition, reads=names_in(condition), **place)
+                return KeepNode(kind="where", count=None, by=condition, reads=ast.names_in(condition), **place)
             case ast.KeepFirst(count=number):
-                return KeepNode(kind="first", count=number, by=None, reads=names_in(number), **place)
+                return KeepNode(kind="first", count=number, by=None, reads=ast.names_in(number), **place)
             case ast.Adopt(branch=branch):
-                return AdoptNode(branch=branch, reads=names_in(branch), **place)
+                return AdoptNode(branch=branch, reads=ast.names_in(branch), **place)
             case ast.Pin():
                 return PinNode(**place)
             case ast.Log(value=value):
-                return LogNode(value=value, reads=names_in(value), **place)
+                return LogNode(value=value, reads=ast.names_in(value), **place)
             case ast.Return(value=value):
-                return ReturnNode(value=value, reads=names_in(value), **place)
+                return ReturnNode(value=value, reads=ast.names_in(value), **place)
             case ast.Pass():
                 return None
             case _:
@@ -140,28 +153,28 @@ class _Lowering:
         match answer:
             case ast.Gen(options=options):
                 shape = self._checked.gen_shape(answer)
-                return GenNode(shape=shape, options=_named(options), reads=names_in(options), **place)
+                return GenNode(shape=shape, options=_named(options), reads=ast.names_in(options), **place)
             case ast.Select(choices=choices, options=options):
                 reads_scores = self._checked.reads_scores(answer)
-                reads = names_in(choices, options)
+                reads = ast.names_in(choices, options)
                 return SelectNode(
                     choices=choices, options=_named(options), reads_scores=reads_scores, reads=reads, **place
                 )
             case ast.Score(text=text):
-                return ScoreNode(text=text, reads=names_in(text), **place)
+                return ScoreNode(text=text, reads=ast.names_in(text), **place)
         raise AssertionError(f"no lowering for {type(answer).__name__}")
 
     def _assign(self, target: str, value: ast.Expression, place: dict[str, Any]) -> Node:
         if isinstance(value, ast.CallExpression) and (self._checked.callee(value) or self._checked.tool(value)):
             return self._call(target, value, place)
-        return LetNode(target=target, value=value, reads=names_in(value), writes=(target,), **place)
+        return LetNode(target=target, value=value, reads=ast.names_in(value), writes=(target,), **place)
 
     def _call(self, target: str | None, call: ast.CallExpression, place: dict[str, Any]) -> Node:
         callee = self._checked.callee(call) or self._checked.tool(call)
         assert callee is not None
         arguments = _bind(callee.declaration.parameters, call.arguments)
         place |= {"target": target, "writes": _written(target), "arguments": arguments}
-        place["reads"] = names_in(list(arguments.values()))
+        place["reads"] = ast.names_in(list(arguments.values()))
         if isinstance(callee, ProgramInfo):
             return CallNode(callee=callee.name, **place)
         return ToolNode(tool=_tool(callee), **place)
@@ -174,7 +187,7 @@ class _Lowering:
             arguments=_bind(fragment.parameters, statement.arguments),
             constants=dict(fragment.constants),
             body=self._region(fragment.body),
-            reads=names_in(statement.arguments),
+            reads=ast.names_in(statement.arguments),
             **place,
         )
 
@@ -184,7 +197,20 @@ class _Lowering:
             conditions=conditions,
             bodies=tuple(self._region(body) for _, body in statement.branches),
             otherwise=self._region(statement.otherwise),
-            reads=names_in(conditions),
+            reads=ast.names_in(conditions),
+            **place,
+        )
+
+    def _beam(self, statement: ast.Beam, place: dict[str, Any]) -> Node:
+        return BeamNode(
+            name=statement.name,
+            depth=statement.depth,
+            width=statement.width,
+            branch=statement.branch,
+            by=statement.by,
+            body=self._region(statement.body),
+            reads=ast.names_in(statement.depth, statement.width, statement.branch, statement.by),
+            writes=(statement.name,),
             **place,
         )
 
@@ -203,7 +229,7 @@ class _Lowering:
             arms=(),
             bodies=(self._region(statement.body),),
             allow_none=statement.allow_none,
-            reads=names_in(over),
+            reads=ast.names_in(over),
             **place,
         )
 

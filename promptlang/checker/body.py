@@ -6,13 +6,15 @@ from typing import Any
 
 from promptlang import ast, faults
 from promptlang.checker.answers import AnswerChecker
+from promptlang.checker.checkpoints import checkpoint, samples
 from promptlang.checker.inference import Inference, Slot, dotted_name
 from promptlang.checker.names import Names, TypeResolver
-from promptlang.checker.statics import Arms, Branch, Branches, Scope, Static, Variable, merge, name_of
+from promptlang.checker.statics import PATH_PARTS, Arms, Branch, Branches, Scope, Static, Variable, merge, name_of
 from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo, ToolInfo
 from promptlang.diagnostics import Diagnostic
 from promptlang.grammar import shapes
 from promptlang.grammar.shapes import Shape
+from promptlang.limits import MOST_BRANCHES, MOST_RETRIES
 from promptlang.source import Span
 from promptlang.types import describe
 
@@ -27,11 +29,13 @@ class Loop:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a statement stands: in a turn, in a loop (of the same branch), in a fork's branch."""
+    """Where a statement stands: in a turn, in a loop (of the same branch), in a branch of a fork or a beam; `in_beam`
+    says which."""
 
     in_turn: bool = False
     loop: Loop | None = None
     in_fork: bool = False
+    in_beam: bool = False
 
 
 class BodyChecker:
@@ -50,6 +54,9 @@ class BodyChecker:
         self._scope: Scope | None = None
         self._returns = False
         self._bound: dict[str, tuple[Span, str]] = {}
+        self._variables = assigned_in(declaration.body)
+        self._adopted: dict[int, frozenset[str]] = {}
+        self._position: tuple[ast.Block, int] = ((), 0)
         self._checks: dict[type[ast.Statement], Callable[[Any, Scope, Place], None]] = {
             ast.Text: self._text,
             ast.Role: self._role,
@@ -67,8 +74,8 @@ class BodyChecker:
             ast.ForkCount: self._fork_count,
             ast.ForkEach: self._fork_each,
             ast.ForkArms: self._fork_arms,
-            ast.Beam: self._refuse,
-            ast.Require: self._refuse,
+            ast.Beam: self._beam,
+            ast.Require: self._require,
             ast.KeepBest: self._keep,
             ast.KeepWhere: self._keep,
             ast.KeepFirst: self._keep,
@@ -116,6 +123,7 @@ class BodyChecker:
                 return
             if index + 1 < len(block):
                 self._check_trailing_space(statement, block[index + 1])
+            self._position = block, index
             self._checks[type(statement)](statement, self._scope, place)
 
     def _check_trailing_space(self, statement: ast.Statement, following: ast.Statement) -> None:
@@ -256,13 +264,6 @@ class BodyChecker:
     def _nothing(self, statement: ast.Statement, scope: Scope, place: Place) -> None:
         pass
 
-    def _refuse(self, statement: ast.Statement, scope: Scope, place: Place) -> None:
-        keyword = _first_word(statement.span)
-        self._report(faults.does_not_run(keyword, keyword.text))
-        if isinstance(statement, ast.Beam):
-            self._bind(statement.name, None, statement.span, "variable")
-            self._inference.usage.names.add(statement.name)
-
     # Control flow ------------------------------------------------------------------------------------
 
     def _if(self, statement: ast.If, scope: Scope, place: Place) -> None:
@@ -308,6 +309,29 @@ class BodyChecker:
             (place.loop.breaks if isinstance(statement, ast.Break) else place.loop.continues).append(scope)
         self._scope = None
 
+    def _require(self, statement: ast.Require, scope: Scope, place: Place) -> None:
+        block, index = self._position
+        self._inference.type_of(statement.condition, scope)
+        wanted = f"a whole number from 0 to {MOST_RETRIES}"
+        self._inference.expect(statement.retries, shapes.Int(0, MOST_RETRIES), "`retry`", scope, wanted)
+        if statement.message is not None:
+            self._inference.expect(statement.message, shapes.Str(), "the message of `require`", scope)
+        if isinstance(statement.retries, ast.Literal) and statement.retries.value == 0:
+            return
+        found = checkpoint(block, index, statement.condition, self._variables, self._checked, self._adopted)
+        if found is None:
+            self._report(faults.nothing_to_retry(statement.condition.span))
+            return
+        self._checked.checkpoints[id(statement)] = found
+        self._check_retried(statement, block[found:index])
+
+    def _check_retried(self, statement: ast.Require, retried: ast.Block) -> None:
+        """Whether what is done again can be, and whether that helps."""
+        for keep in _keeps_in(retried):
+            self._report(faults.keep_retried(_first_word(keep.span), statement.span.position.line))
+        if not samples(retried, self._checked):
+            self._report(faults.nothing_sampled(statement.span, "every retry gives the same answer"))
+
     # Branches ----------------------------------------------------------------------------------------
 
     def _fork_count(self, statement: ast.ForkCount, scope: Scope, place: Place) -> None:
@@ -329,10 +353,25 @@ class BodyChecker:
             arms[arm.name] = self._branch(arm.body, scope.copy(), scope, place, ())
         self._bind_fork(statement.name, Arms(arms), statement, scope)
 
+    def _beam(self, statement: ast.Beam, scope: Scope, place: Place) -> None:
+        for what, number in (("depth", statement.depth), ("width", statement.width), ("branch", statement.branch)):
+            wanted = f"a whole number from 1 to {MOST_BRANCHES}"
+            self._inference.expect(number, shapes.Int(1, MOST_BRANCHES), f"`{what}` of a beam", scope, wanted)
+        own = assigned_in(statement.body)
+        self._scope = _widened(scope, statement.body)
+        self._block(statement.body, replace(place, loop=None, in_fork=True, in_beam=True))
+        end = self._scope
+        if end is not None:
+            self._inference.expect(statement.by, shapes.Float(), "what paths are ranked by", end, "a number")
+        if not samples(statement.body, self._checked):
+            self._report(faults.nothing_sampled(_first_line(statement.span), "every branch of a path says the same"))
+        fields = {name: known.type for name, known in (end or scope).variables.items() if name in own}
+        self._bind_fork(statement.name, Branches(Branch(fields, PATH_PARTS)), statement, scope)
+
     def _branch(self, body: ast.Block, inner: Scope, outer: Scope, place: Place, targets: Iterable[str]) -> Branch:
         """Check the body of a branch; gives what it binds."""
         self._scope = inner
-        self._block(body, replace(place, loop=None, in_fork=True))
+        self._block(body, replace(place, loop=None, in_fork=True, in_beam=False))
         own = {*targets, *assigned_in(body)}
         end = self._scope or inner
         self._scope = outer
@@ -347,6 +386,8 @@ class BodyChecker:
     def _keep(self, statement: ast.KeepBest | ast.KeepWhere | ast.KeepFirst, scope: Scope, place: Place) -> None:
         if not place.in_fork:
             self._report(faults.outside_fork(_first_word(statement.span), "keep"))
+        elif place.in_beam:
+            self._report(faults.keep_in_beam(_first_word(statement.span)))
         match statement:
             case ast.KeepBest(count=count, by=by):
                 self._count(count, "how many branches to keep", scope)
@@ -359,6 +400,7 @@ class BodyChecker:
     def _adopt(self, statement: ast.Adopt, scope: Scope, place: Place) -> None:
         static = self._inference.type_of(statement.branch, scope)
         if isinstance(static, Branch):
+            self._adopted[id(statement)] = frozenset(static.fields)
             for name, kind in static.fields.items():
                 scope.bind(name, kind)
         elif static is None:
@@ -384,6 +426,16 @@ def statements_of(block: ast.Block) -> Iterator[ast.Statement]:
         stack.extend(inner for body in reversed(ast.blocks_of(statement)) for inner in reversed(body))
 
 
+def _keeps_in(block: ast.Block) -> Iterator[ast.Statement]:
+    """The `keep`s that prune the branch a block belongs to: not those of forks inside."""
+    for statement in block:
+        if isinstance(statement, ast.KeepBest | ast.KeepWhere | ast.KeepFirst):
+            yield statement
+        elif not isinstance(statement, ast.ForkCount | ast.ForkEach | ast.ForkArms | ast.Beam):
+            for body in ast.blocks_of(statement):
+                yield from _keeps_in(body)
+
+
 def has_turns(block: ast.Block) -> bool:
     """Whether a block has chat turns, at any depth."""
     return any(isinstance(statement, ast.Role) for statement in statements_of(block))
@@ -401,7 +453,7 @@ def assigned_in(block: ast.Block) -> set[str]:
                 found.add(name)
             case ast.For(targets=targets):
                 found |= set(targets)
-            case ast.ForkCount(name=name) | ast.ForkEach(name=name) | ast.ForkArms(name=name):
+            case ast.ForkCount(name=name) | ast.ForkEach(name=name) | ast.ForkArms(name=name) | ast.Beam(name=name):
                 found.add(name)
                 if not any(isinstance(inner, ast.Adopt) for inner in statements_of(block)):
                     continue

@@ -28,21 +28,27 @@ class Answered:
 
 @dataclass(frozen=True)
 class Branch:
-    """A branch of a fork, with the variables it bound."""
+    """A branch of a fork, or a path of a beam.
+
+    Attributes:
+        fields: the variables it bound.
+        own_parts: what it has beside them.
+    """
 
     fields: Mapping[str, "Static"] = field(hash=False)
+    own_parts: Mapping[str, Shape] = field(default_factory=lambda: BRANCH_PARTS, hash=False)
 
     def part(self, name: str) -> "Static":
         """The type of a field."""
-        return self.fields[name] if name in self.fields else BRANCH_PARTS[name]
+        return self.fields[name] if name in self.fields else self.own_parts[name]
 
     def part_names(self) -> list[str]:
-        return [*self.fields, *BRANCH_PARTS]
+        return [*self.fields, *self.own_parts]
 
 
 @dataclass(frozen=True)
 class Branches:
-    """The list that a fork binds."""
+    """The list that a fork or a beam binds."""
 
     branch: Branch
 
@@ -57,6 +63,7 @@ class Arms:
 Static: TypeAlias = Shape | Answered | Branch | Branches | Arms | None
 
 BRANCH_PARTS: Mapping[str, Shape] = {"text": shapes.Str(), "index": shapes.Int(0), "logprob": shapes.Float()}
+PATH_PARTS: Mapping[str, Shape] = {**BRANCH_PARTS, "score": shapes.Float()}
 
 _KINDS: Mapping[type, str] = {
     shapes.Str: "str",

@@ -73,8 +73,8 @@ class Checked:
         main: the names of the main file's own programs, in order.
         records: the main file's records.
         reads_any_scores: whether `.probs` or `.scores` is read of something whose select is not known.
-        gen_shapes, score_readers, callees, tools, fragments: what the methods below look up, by the id of the node
-            (a bundle keeps its nodes).
+        gen_shapes, score_readers, callees, tools, fragments, checkpoints: what the methods below look up, by the id of
+            the node (a bundle keeps its nodes).
     """
 
     diagnostics: list[Diagnostic] = field(default_factory=list)
@@ -86,6 +86,7 @@ class Checked:
     callees: dict[int, ProgramInfo] = field(default_factory=dict, repr=False)
     tools: dict[int, ToolInfo] = field(default_factory=dict, repr=False)
     fragments: dict[int, FragmentInfo] = field(default_factory=dict, repr=False)
+    checkpoints: dict[int, int] = field(default_factory=dict, repr=False)
     reads_any_scores: bool = False
 
     @property
@@ -112,3 +113,7 @@ class Checked:
     def fragment(self, use: ast.Use) -> FragmentInfo:
         """The fragment that `use` runs."""
         return self.fragments[id(use)]
+
+    def checkpoint(self, require: ast.Require) -> int | None:
+        """Which statement of its block `require` goes back to; None where it does not go back."""
+        return self.checkpoints.get(id(require))

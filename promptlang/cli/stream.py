@@ -61,6 +61,9 @@ class LogView:
     def pruned(self, path: Path) -> None:
         pass
 
+    def retried(self, path: Path, why: str) -> None:
+        pass
+
     def log(self, path: Path, text: str) -> None:
         where = f"{'.'.join(path)}: " if path else ""
         self._console.print(Text(f"log: {where}{_visible(text)}"), soft_wrap=True)
@@ -91,6 +94,10 @@ class ConversationView:
     def log(self, path: Path, text: str) -> None:
         gap = "" if self._is_fresh(path) else "\n"
         self._say(path, f"{gap}log: {_visible(text)}\n", FRAME)
+
+    def retried(self, path: Path, why: str) -> None:
+        gap = "" if self._is_fresh(path) else "\n"
+        self._say(path, f"{gap}withdrawn: {_visible(why)}, again\n", PRUNED)
 
     def ended(self, path: Path) -> None:
         self._close(path, pruned=False)

@@ -10,16 +10,17 @@ from html import escape
 from shutil import which
 from textwrap import wrap
 
-from promptlang.ast import Literal
-from promptlang.drawing.picture import Flow, Group, Picture, Step, all_steps
+from promptlang.ast import Expression, Literal
+from promptlang.drawing.picture import Flow, Group, Picture, Step, all_steps, one_line
 from promptlang.drawing.tree import short
-from promptlang.graph import AdoptNode, CallNode, ForkNode, KeepNode, Node, PinNode, ToolNode
+from promptlang.graph import AdoptNode, BeamNode, CallNode, ForkNode, KeepNode, Node, PinNode, ToolNode
 from promptlang.passes import Finding
 
 SHARED = "#cfe3f7"
 PLAIN = "#f4f4f2"
 ANSWER = "#ffd9a0"
 PRUNES = "#f6c4c0"
+ASKS = "#e6dcf2"
 FORK = "#1f5f9e"
 RESULT = "#cde8cf"
 INK = "#222222"
@@ -144,6 +145,10 @@ class _Program:
         match step.kind:
             case "fork":
                 return self._fork(step, tails)
+            case "beam":
+                return self._beam(step, tails)
+            case "require" if step.groups[0].steps:
+                return self._require(step, tails)
             case "if":
                 return self._if(step, tails)
             case "for" | "while":
@@ -206,13 +211,63 @@ class _Program:
             ends.append(_Tail(start, f'label="else", fontcolor="{FAINT}"'))
         return ends
 
+    def _require(self, step: Step, tails: list[_Tail]) -> list[_Tail]:
+        """What is done again, in a frame that ends in what is asked of it."""
+        self._open("again, until what is required is met")
+        start = self._point()
+        self._join(tails, start)
+        ends = self._steps(step.groups[0].steps, [_Tail(start)])
+        asked = self._write([_row(f"<b>{_lines(step.label)}</b>", port=step.node.id)], ASKS)
+        self.places[step.node.id] = f"{asked}:n{step.node.id}"
+        self._join(ends, asked)
+        self.out.append("}")
+        self._edge(
+            asked, start, f'style=dashed, color="{FAINT}", constraint=false, label="not met", fontcolor="{FAINT}"'
+        )
+        return [_Tail(asked, f'label="met", fontcolor="{FAINT}"')]
+
+    def _beam(self, step: Step, tails: list[_Tail]) -> list[_Tail]:
+        node = step.node
+        assert isinstance(node, BeamNode)
+        name = self._dark_box(step, self._shared_notes(step))
+        self._join(tails, name)
+        ways = _count(node.branch)
+        label = f"each of the {ways} branches" if ways else "each branch"
+        self._open(f"{label} of a path, in every round", FORK, "rounded,bold")
+        starts = [_Tail(name, f'color="{FORK}"')] * min(ways or 3, MOST_EDGES)
+        ends = self._steps(step.groups[0].steps, starts)
+        ranked = [
+            _row(f"<b>by {escape(one_line(node.by.span.text))}</b>"),
+            _row(_small(f"the best {one_line(node.width.span.text)} paths of all go on, the others are pruned")),
+        ]
+        last = self._write(ranked, PRUNES)
+        self._join(ends, last)
+        self.out.append("}")
+        self._edge(
+            last, name, f'style=dashed, color="{FORK}", constraint=false, label="next round", fontcolor="{FORK}"'
+        )
+        join = self._result(node, "the paths that are left, the best first; the prompt is again as before")
+        self._edge(last, join, f'color="{FORK}"')
+        return [_Tail(join)]
+
+    def _dark_box(self, step: Step, notes: Sequence[str]) -> str:
+        """Where branches begin."""
+        rows = [_row(f'<font color="white"><b>{escape(step.label)}</b></font>', port=step.node.id)]
+        rows += [_row(f'<font color="white" point-size="9">{escape(text)}</font>') for text in notes]
+        name = self._write(rows, FORK)
+        self.places[step.node.id] = f"{name}:n{step.node.id}"
+        return name
+
+    def _result(self, node: ForkNode | BeamNode, note: str) -> str:
+        """What branches leave."""
+        name = self._write([_row(f"<b>{escape(node.name)}</b>"), _row(_small(note))], "white", "")
+        self.results[node.id, node.name] = name
+        return name
+
     def _fork(self, step: Step, tails: list[_Tail]) -> list[_Tail]:
         node = step.node
         assert isinstance(node, ForkNode)
-        rows = [_row(f'<font color="white"><b>{escape(step.label)}</b></font>', port=node.id)]
-        rows += [_row(f'<font color="white" point-size="9">{escape(text)}</font>') for text in self._fork_notes(step)]
-        name = self._write(rows, FORK)
-        self.places[node.id] = f"{name}:n{node.id}"
+        name = self._dark_box(step, self._fork_notes(step))
         self._join(tails, name)
         head = [group for group in step.groups if group.name == "head"]
         branches = [group for group in step.groups if group.name != "head"]
@@ -222,16 +277,13 @@ class _Program:
             starts = self._steps(group.steps, starts)
             self.out.append("}")
         ends = [end for group in branches for end in self._branch(node, group, starts)]
-        join = self._write(
-            [_row(f"<b>{escape(node.name)}</b>"), _row(_small("the prompt is again as before the fork"))], "white", ""
-        )
-        self.results[node.id, node.name] = join
+        join = self._result(node, "the prompt is again as before the fork")
         for end in ends:
             self._edge(end.node, join, f'color="{FORK}", {end.attributes}')
         return [_Tail(join)]
 
     def _branch(self, node: ForkNode, group: Group, starts: Sequence[_Tail]) -> list[_Tail]:
-        count = _branches(node)
+        count = _count(node.over)
         arrows = 1 if node.kind == "arms" or node.is_merged else min(count or 3, MOST_EDGES)
         if node.kind == "arms":
             self._open(f"branch {group.name}", FORK)
@@ -251,13 +303,14 @@ class _Program:
     def _fork_notes(self, step: Step) -> list[str]:
         node = step.node
         assert isinstance(node, ForkNode)
-        notes = []
-        shared = _shared_tokens(self.picture.steps, node.id)
-        if shared:
-            notes.append(f"branches share what is blue: {shared} tokens of text, data and answers")
+        notes = self._shared_notes(step)
         if node.is_merged:
             notes.append("all are equal: one runs, the others are copies")
         return notes
+
+    def _shared_notes(self, step: Step) -> list[str]:
+        shared = _shared_tokens(self.picture.steps, step.node.id)
+        return [f"branches share what is blue: {shared} tokens of text, data and answers"] if shared else []
 
     # Data and what is gone ---------------------------------------------------------------------------
 
@@ -307,6 +360,8 @@ def _lines(text: str) -> str:
 def _fill(step: Step) -> str:
     if step.kind == "keep":
         return PRUNES
+    if step.kind == "require":
+        return ASKS
     if step.kind == "return":
         return RESULT
     if step.kind not in ("turn", "text", *ANSWERS):
@@ -356,10 +411,9 @@ def _gone(finding: Finding) -> list[str]:
     return [_row(f'<font color="{FAINT}"><s>{escape(label)}</s></font>'), _row(why)]
 
 
-def _branches(node: ForkNode) -> int | None:
-    """How many branches, where the program says so itself."""
-    over = node.over
-    return over.value if isinstance(over, Literal) and isinstance(over.value, int) else None
+def _count(number: Expression | None) -> int | None:
+    """A number, where the program says it itself."""
+    return number.value if isinstance(number, Literal) and isinstance(number.value, int) else None
 
 
 def _shared_tokens(steps: Sequence[Step], fork: int) -> int | None:
@@ -380,7 +434,9 @@ def _shared_tokens(steps: Sequence[Step], fork: int) -> int | None:
 
 def _own_tokens(steps: Sequence[Step]) -> int:
     """Tokens of the fixed text that steps add to their prompt."""
-    inner = sum(_own_tokens(group.steps) for step in steps if step.kind != "fork" for group in step.groups)
+    inner = sum(
+        _own_tokens(group.steps) for step in steps if step.kind not in ("fork", "beam") for group in step.groups
+    )
     return inner + sum(step.tokens or 0 for step in steps)
 
 
@@ -391,7 +447,8 @@ def _legend(pictures: Sequence[Picture]) -> list[str]:
     meanings = [
         (SHARED, "shared: computed once for all branches behind it", shared),
         (ANSWER, "written by the model", bool(kinds & set(ANSWERS))),
-        (PRUNES, "prunes branches", "keep" in kinds),
+        (PRUNES, "prunes branches", bool(kinds & {"keep", "beam"})),
+        (ASKS, "asked: where it is not met, its frame is done again", "require" in kinds),
         (PLAIN, "text of this branch alone", True),
         ("white", "crossed out: taken out by a pass, never runs", any(picture.pruned for picture in pictures)),
     ]

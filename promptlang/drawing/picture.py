@@ -1,16 +1,18 @@
 """What is drawn of a graph, whatever it is drawn with: steps in order, what forks, what is shared, what never runs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from promptlang.ast import Template
+from promptlang.ast import Template, names_in
 from promptlang.graph import (
     AdoptNode,
+    BeamNode,
     ForkNode,
     Graph,
     IfNode,
     Node,
     Region,
+    RequireNode,
     TextNode,
     TurnNode,
     UseNode,
@@ -120,7 +122,7 @@ class _Building:
         steps: list[Step] = []
         for node in reversed(region.nodes):
             steps.append(self._step(node, forks_later))
-            forks_later = (forks_later and not isinstance(node, AdoptNode)) or isinstance(node, ForkNode)
+            forks_later = (forks_later and not isinstance(node, AdoptNode)) or isinstance(node, ForkNode | BeamNode)
         return tuple(reversed(steps))
 
     def _step(self, node: Node, forks_later: bool) -> Step:
@@ -144,6 +146,8 @@ class _Building:
                     yield Group("head", self.region(node.head, True))
                 for name, body in zip(node.arms or ("branch",), node.bodies, strict=True):
                     yield Group(name, self.region(body, False))
+            case BeamNode():
+                yield Group("branch", self.region(node.body, False))
             case IfNode():
                 for condition, body in zip(node.conditions, node.bodies, strict=True):
                     yield Group(f"if {one_line(condition.span.text)}", self.region(body, forks_later))
@@ -213,18 +217,40 @@ class _Flows:
     def follow(self, region: Region, writers: dict[str, int | None]) -> None:
         """Go through a region; `writers` holds who wrote each variable last, and is kept up to date."""
         for node in region.nodes:
-            self.found += [Flow(writers[name], node.id, name) for name in sorted(node.reads) if name in writers]
             match node:
-                case ForkNode():
-                    self._fork(node, writers)
-                case UseNode():
-                    self.follow(node.body, {parameter.name: node.id for parameter in node.parameters})
-                case AdoptNode():
-                    self._adopt(node, writers)
+                case RequireNode():
+                    self.follow(node.body, writers)
+                    self._read(node, node.reads, writers)
+                case BeamNode():
+                    self._beam(node, writers)
                 case _:
-                    for inner in node.regions:
-                        self.follow(inner, writers)
+                    self._read(node, node.reads, writers)
+                    self._enter(node, writers)
             writers.update(dict.fromkeys(node.writes, node.id))
+
+    def _read(self, node: Node, names: Iterable[str], writers: dict[str, int | None]) -> None:
+        self.found += [Flow(writers[name], node.id, name) for name in sorted(names) if name in writers]
+
+    def _enter(self, node: Node, writers: dict[str, int | None]) -> None:
+        """Go through what is inside a node."""
+        match node:
+            case ForkNode():
+                self._fork(node, writers)
+            case UseNode():
+                self.follow(node.body, {parameter.name: node.id for parameter in node.parameters})
+            case AdoptNode():
+                self._adopt(node, writers)
+            case _:
+                for inner in node.regions:
+                    self.follow(inner, writers)
+
+    def _beam(self, node: BeamNode, writers: dict[str, int | None]) -> None:
+        """What ranks the paths is read in them, after the body."""
+        self._read(node, names_in(node.depth, node.width, node.branch), writers)
+        inside = dict(writers)
+        self.follow(node.body, inside)
+        self._read(node, names_in(node.by), inside)
+        self._inside[node.id] = inside
 
     def _fork(self, node: ForkNode, writers: dict[str, int | None]) -> None:
         self.follow(node.head, writers)

@@ -49,6 +49,8 @@ def describe(step: Step) -> str:
     """A step on one line; its own words where the line alone would not say what it is."""
     if step.kind == "text":
         return f'"{short(step.label)}"'
+    if step.kind == "require" and any(group.steps for group in step.groups):
+        return f"again until met: {short(step.label)}"
     return f"{step.label}:" if step.kind == "turn" else short(step.label)
 
 

@@ -47,6 +47,17 @@ class BranchValue(Parts):
         return self.fields
 
 
+@dataclass(frozen=True, eq=False)
+class PathValue(BranchValue):
+    """A path of a beam that survived; `score` is what its last round was ranked by, `index` its rank."""
+
+    score: float
+
+    @property
+    def _parts(self) -> dict[str, Value]:
+        return {"score": self.score, **super()._parts}
+
+
 class Branch:
     """One branch under way."""
 

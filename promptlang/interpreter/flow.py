@@ -1,9 +1,11 @@
-"""Conditions and loops."""
+"""Conditions, loops and `require`."""
 
-from promptlang.graph import ForNode, IfNode, JumpNode, Region, WhileNode
+from promptlang.graph import ForNode, IfNode, JumpNode, Region, RequireNode, WhileNode
 from promptlang.interpreter.machine import Machine
-from promptlang.interpreter.run import Frame, RunError
-from promptlang.interpreter.values import items_of, unpack
+from promptlang.interpreter.run import Checkpoint, Frame, RunError
+from promptlang.interpreter.values import is_whole, items_of, unpack
+from promptlang.limits import MOST_RETRIES
+from promptlang.values import render_text
 
 DEFAULT_ROUNDS = 64
 
@@ -44,6 +46,41 @@ async def run_while(machine: Machine, node: WhileNode, frame: Frame) -> None:
             node.span,
             frame.path,
         )
+
+
+async def run_require(machine: Machine, node: RequireNode, frame: Frame) -> None:
+    retries = _retries(node, frame)
+    checkpoint = Checkpoint(frame)
+    try:
+        for left in range(retries, -1, -1):
+            await machine.region(node.body, frame)
+            await machine.settle(node.reads, frame)
+            if machine.is_met(bool(frame.value(node.condition)), left):
+                return
+            if left:
+                frame.run.observer.retried(frame.path, f"{_condition(node)} is not met")
+                checkpoint.restore()
+        raise RunError(_unmet(node, retries, frame), node.span, frame.path)
+    finally:
+        checkpoint.release()
+
+
+def _retries(node: RequireNode, frame: Frame) -> int:
+    retries = frame.value(node.retries)
+    if not is_whole(retries) or not 0 <= retries <= MOST_RETRIES:
+        raise RunError(
+            f"retry needs a count from 0 to {MOST_RETRIES}, not {render_text(retries)}", node.retries.span, frame.path
+        )
+    return int(retries)
+
+
+def _condition(node: RequireNode) -> str:
+    return f"`{' '.join(node.condition.span.text.split())}`"
+
+
+def _unmet(node: RequireNode, retries: int, frame: Frame) -> str:
+    what = f"{_condition(node)} is not met" if node.message is None else frame.text(node.message)
+    return f"{what} (after {retries} retries)" if retries else what
 
 
 async def _round(machine: Machine, body: Region, frame: Frame) -> bool:

@@ -1,6 +1,8 @@
 """Branches: `fork`, `keep` and `adopt`. Who lives at a `keep` is decided in `branches.py`."""
 
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from promptlang.ast import Expression
@@ -9,10 +11,9 @@ from promptlang.interpreter.branches import BranchGroup, BranchValue, Pruned
 from promptlang.interpreter.machine import Machine
 from promptlang.interpreter.run import Frame, RunError
 from promptlang.interpreter.values import is_whole, items_of, unpack
+from promptlang.limits import MOST_BRANCHES
 from promptlang.tasks import TaskCancelled
 from promptlang.values import RecordValue, render_text
-
-MOST_BRANCHES = 4096
 
 
 async def run_fork(machine: Machine, node: ForkNode, frame: Frame) -> None:
@@ -20,16 +21,9 @@ async def run_fork(machine: Machine, node: ForkNode, frame: Frame) -> None:
     frames = await _branch_frames(machine, node, items, frame)
     if node.ends_prompt:
         frame.prompt.release()
-    group = BranchGroup()
-    for index, branch_frame in enumerate(frames):
-        branch_frame.branch = group.add()
-        body = node.bodies[index] if node.kind == "arms" else node.bodies[0]
-        branch_frame.branch.run(machine.loop.spawn(_branch(machine, node, body, branch_frame)))
-    try:
-        await group.finished()
-    finally:
-        group.cancel()
-    values = [branch.value for branch in group.branches]
+    values = await run_branches(
+        machine, frames, [partial(_branch, machine, node, index) for index in range(len(frames))]
+    )
     if frames and not any(values) and not node.allow_none:
         raise RunError(f"keep left no branch of {node.name}; say `or none` where that may be", node.span, frame.path)
     _bind_branches(node, _copied(values, len(items)) if node.is_merged else values, frame)
@@ -50,12 +44,12 @@ async def _branch_frames(machine: Machine, node: ForkNode, items: list[Any], fra
     for index, item in enumerate(items[:1] if node.is_merged else items):
         name = item if node.kind == "arms" else index
         label = f"{node.name}.{item}" if node.kind == "arms" else f"{node.name}[{index}]"
-        branch_frame = _branch_frame(start, (*frame.path, label), (*key, name))
+        branch = branch_frame(start, (*frame.path, label), (*key, name))
         if start is not frame:
-            branch_frame.said = start.said
+            branch.said = start.said
         if node.kind == "each":
-            unpack(node.targets, item, branch_frame, node.span)
-        frames.append(branch_frame)
+            unpack(node.targets, item, branch, node.span)
+        frames.append(branch)
     if start is not frame:
         start.prompt.release()
     return frames
@@ -63,7 +57,7 @@ async def _branch_frames(machine: Machine, node: ForkNode, items: list[Any], fra
 
 async def _fork_head(machine: Machine, node: ForkNode, frame: Frame) -> Frame:
     """A frame whose prompt holds what every branch begins with."""
-    head = _branch_frame(frame, (*frame.path, node.name), frame.key)
+    head = branch_frame(frame, (*frame.path, node.name), frame.key)
     try:
         await machine.region(node.head, head)
     finally:
@@ -83,18 +77,38 @@ def _branch_items(over: Expression, frame: Frame) -> list[Any]:
     return [None] * count
 
 
-def _branch_frame(frame: Frame, path: tuple[str, ...], key: tuple[int | str, ...]) -> Frame:
+def branch_frame(frame: Frame, path: tuple[str, ...], key: tuple[int | str, ...]) -> Frame:
+    """A frame that starts from another's prompt and variables."""
     prompt = frame.prompt.fork()
     frame.run.prompts.append(prompt)
     scope, has_asked = dict(frame.scope), frame.has_asked
     return Frame(frame.run, frame.graph, prompt, scope, frame.constants, path, key, has_asked=has_asked)
 
 
-async def _branch(machine: Machine, node: ForkNode, body: Region, frame: Frame) -> BranchValue | None:
-    """A branch's value; None when it was pruned."""
-    assert frame.branch is not None
+async def run_branches(
+    machine: Machine, frames: Sequence[Frame], bodies: Sequence[Callable[[Frame], Coroutine[Any, None, BranchValue]]]
+) -> list[BranchValue | None]:
+    """Run branches side by side, each by its own body; their values in order, None for one that was pruned.
+
+    Raises:
+        RunError: a branch failed; its siblings are cancelled.
+    """
+    group = BranchGroup()
+    for frame, body in zip(frames, bodies, strict=True):
+        frame.branch = group.add()
+        frame.branch.run(machine.loop.spawn(_unless_pruned(frame, body)))
     try:
-        await _branch_body(machine, body, frame)
+        await group.finished()
+    finally:
+        group.cancel()
+    return [branch.value for branch in group.branches]
+
+
+async def _unless_pruned(
+    frame: Frame, body: Callable[[Frame], Coroutine[Any, None, BranchValue]]
+) -> BranchValue | None:
+    try:
+        value = await body(frame)
     except Pruned:
         frame.run.observer.pruned(frame.path)
         frame.prompt.release()
@@ -104,12 +118,18 @@ async def _branch(machine: Machine, node: ForkNode, body: Region, frame: Frame) 
         frame.prompt.release()
         raise
     frame.run.observer.ended(frame.path)
+    return value
+
+
+async def _branch(machine: Machine, node: ForkNode, index: int, frame: Frame) -> BranchValue:
+    await run_branch_body(machine, node.bodies[index if node.kind == "arms" else 0], frame)
     if not node.keeps_prompts:
         frame.prompt.release()
-    return BranchValue(frame.branch.index, frame.variables, frame.said, frame.logprob, frame.prompt, frame.scope)
+    return BranchValue(index, frame.variables, frame.said, frame.logprob, frame.prompt, frame.scope)
 
 
-async def _branch_body(machine: Machine, body: Region, frame: Frame) -> None:
+async def run_branch_body(machine: Machine, body: Region, frame: Frame) -> None:
+    """Run what a branch does, to the end of the calls that it started."""
     try:
         await machine.region(body, frame)
         await machine.join(frame)
@@ -144,10 +164,15 @@ async def run_keep(machine: Machine, node: KeepNode, frame: Frame) -> None:
         branch.arrive_first(node.id, count)
         return
     assert node.by is not None
-    score = frame.value(node.by)
+    await branch.arrive_best(node.id, count, rank_of(node.by, frame, "keep"))
+
+
+def rank_of(by: Expression, frame: Frame, what: str) -> float:
+    """The number that a branch is ranked by."""
+    score = frame.value(by)
     if not isinstance(score, int | float) or score != score:
-        raise RunError(f"keep ranks by a number, not {render_text(score)!r}", node.by.span, frame.path)
-    await branch.arrive_best(node.id, count, float(score))
+        raise RunError(f"{what} ranks by a number, not {render_text(score)!r}", by.span, frame.path)
+    return float(score)
 
 
 async def run_adopt(machine: Machine, node: AdoptNode, frame: Frame) -> None:

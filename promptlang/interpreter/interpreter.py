@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from promptlang.graph import (
     AdoptNode,
+    BeamNode,
     CallNode,
     ForkNode,
     ForNode,
@@ -18,6 +19,7 @@ from promptlang.graph import (
     LogNode,
     Node,
     PinNode,
+    RequireNode,
     ReturnNode,
     ScoreNode,
     SelectNode,
@@ -28,10 +30,11 @@ from promptlang.graph import (
     WhileNode,
 )
 from promptlang.interpreter.answers import run_gen, run_score, run_select
-from promptlang.interpreter.flow import run_for, run_if, run_jump, run_while
+from promptlang.interpreter.beams import run_beam
+from promptlang.interpreter.flow import run_for, run_if, run_jump, run_require, run_while
 from promptlang.interpreter.forks import run_adopt, run_fork, run_keep
 from promptlang.interpreter.heads import Heads
-from promptlang.interpreter.machine import Handler, Machine
+from promptlang.interpreter.machine import Handler, Machine, Requires
 from promptlang.interpreter.observer import Observer, SilentObserver
 from promptlang.interpreter.programs import run_call, run_program, run_return, run_use
 from promptlang.interpreter.prompts import run_pin, run_text, run_turn
@@ -61,9 +64,11 @@ HANDLERS: Mapping[type[Node], Handler] = {
     WhileNode: run_while,
     JumpNode: run_jump,
     ForkNode: run_fork,
+    BeamNode: run_beam,
     KeepNode: run_keep,
     AdoptNode: run_adopt,
     PinNode: run_pin,
+    RequireNode: run_require,
     LogNode: run_log,
     ReturnNode: run_return,
 }
@@ -78,6 +83,7 @@ class Interpreter:
         graphs: the programs, by name.
         seed: of every run.
         tools: the functions that the programs' tools stand for, by name; `functions_of` checks that they fit.
+        requires: `met` or `exhausted` to rehearse without asking the conditions of `require`.
     """
 
     def __init__(
@@ -86,8 +92,9 @@ class Interpreter:
         graphs: Mapping[str, Graph],
         seed: int = 0,
         tools: Mapping[str, ToolFunction] = MappingProxyType({}),
+        requires: Requires = "asked",
     ) -> None:
-        self._machine = Machine(engine, graphs, HANDLERS, tools, Heads(engine))
+        self._machine = Machine(engine, graphs, HANDLERS, tools, Heads(engine), requires)
         self._seed = seed
 
     def start(

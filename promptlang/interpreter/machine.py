@@ -1,8 +1,9 @@
 """What all runs of an interpreter share, and how a block of nodes runs."""
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from promptlang.expressions import EvaluationError
 from promptlang.grammar.constraint import ConstraintError
@@ -20,6 +21,8 @@ from promptlang.tools import ToolFunction
 Handler: TypeAlias = Callable[["Machine", Any, Frame], Coroutine[Any, None, None]]
 """Runs one node on a frame."""
 
+Requires: TypeAlias = Literal["asked", "met", "exhausted"]
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -31,6 +34,8 @@ class Machine:
         handlers: how each kind of node runs.
         tools: the functions of tools, by name.
         heads: what programs begin with, for the cache.
+        requires: whether a `require` asks its condition, or for an estimate is always `met`, or `exhausted` without
+            being a fault.
         loop: runs the coroutines.
         threads: run the functions of tools, beside the model.
     """
@@ -40,6 +45,7 @@ class Machine:
     handlers: Mapping[type[Node], Handler]
     tools: Mapping[str, ToolFunction]
     heads: Heads
+    requires: Requires = "asked"
     loop: Loop = field(default_factory=Loop)
     threads: Threads = field(default_factory=Threads)
 
@@ -51,6 +57,12 @@ class Machine:
         """
         return self.threads.deliver(wait=False) or self.engine.step() or self.threads.deliver(wait=True)
 
+    def is_met(self, holds: bool, left: int) -> bool:
+        """Whether a `require` is content, with so many retries left."""
+        if self.requires == "asked":
+            return holds
+        return self.requires == "met" or left == 0
+
     async def region(self, region: Region, frame: Frame) -> None:
         """Run the nodes of a region, one after another.
 
@@ -58,16 +70,12 @@ class Machine:
             RunError: a node failed.
         """
         for node in region.nodes:
-            try:
+            with located(node, frame):
                 self.heads.expect(frame, node.next_calls)
                 await self.settle(node.reads, frame)
                 await self.handlers[type(node)](self, node, frame)
                 if node.ends_prompt:
                     frame.prompt.release()
-            except EvaluationError as error:
-                raise RunError(error.message, error.span, frame.path) from error
-            except (RequestError, TemplateError, ConstraintError) as error:
-                raise RunError(str(error), node.span, frame.path) from error
 
     def leave(self, frame: Frame) -> None:
         """End what was started for a frame that is at its end."""
@@ -92,3 +100,14 @@ class Machine:
         prompt = self.engine.new_prompt()
         run.prompts.append(prompt)
         return prompt
+
+
+@contextmanager
+def located(node: Node, frame: Frame) -> Iterator[None]:
+    """Raises what goes wrong inside as a fault of this node, in this branch."""
+    try:
+        yield
+    except EvaluationError as error:
+        raise RunError(error.message, error.span, frame.path) from error
+    except (RequestError, TemplateError, ConstraintError) as error:
+        raise RunError(str(error), node.span, frame.path) from error

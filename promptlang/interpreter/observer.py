@@ -18,6 +18,9 @@ class Observer(Protocol):
     def pruned(self, path: tuple[str, ...]) -> None:
         """A branch is not kept, or was cancelled."""
 
+    def retried(self, path: tuple[str, ...], why: str) -> None:
+        """A `require` was not met: what was said since its checkpoint is withdrawn, and said anew."""
+
     def log(self, path: tuple[str, ...], text: str) -> None: ...
 
 
@@ -37,6 +40,9 @@ class SilentObserver:
         pass
 
     def pruned(self, path: tuple[str, ...]) -> None:
+        pass
+
+    def retried(self, path: tuple[str, ...], why: str) -> None:
         pass
 
     def log(self, path: tuple[str, ...], text: str) -> None:

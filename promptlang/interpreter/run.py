@@ -131,6 +131,40 @@ class Frame:
             self.own.add(name)
 
 
+class Checkpoint:
+    """A frame as it was, to go back to.
+
+    Args:
+        frame: whose prompt and variables are remembered; its counts of visits go on, so that what is drawn after
+            going back is drawn anew.
+    """
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._prompt = frame.prompt.fork()
+        self._scope = dict(frame.scope)
+        self._own = set(frame.own)
+        self._pins = list(frame.pins)
+        self._calls = len(frame.pending)
+        self._said, self._logprob = frame.said, frame.logprob
+
+    def restore(self) -> None:
+        """Go back; calls that were started since are cancelled."""
+        frame = self._frame
+        for task in frame.pending[self._calls :]:
+            task.cancel()
+        del frame.pending[self._calls :]
+        frame.prompt.release()
+        frame.prompt = self._prompt.fork()
+        frame.run.prompts.append(frame.prompt)
+        frame.scope, frame.own, frame.pins = dict(self._scope), set(self._own), list(self._pins)
+        frame.said, frame.logprob = self._said, self._logprob
+
+    def release(self) -> None:
+        """Let go of the prompt as it was."""
+        self._prompt.release()
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a program ended: its result, its variables, its numbers."""

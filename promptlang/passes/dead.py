@@ -8,7 +8,7 @@ What is dead can't fail either, and its variable is not among those that a run r
 from dataclasses import replace
 
 from promptlang.ast import Attribute, Expression, Index, Literal, Name
-from promptlang.graph import CallNode, ForkNode, Graph, LetNode, Node, Region, walk, with_regions
+from promptlang.graph import BeamNode, CallNode, ForkNode, Graph, LetNode, Node, Region, walk, with_regions
 from promptlang.passes.facts import always_returns, expressions_of, inside, is_pure, keeps_in, parts_of
 from promptlang.passes.findings import Finding, Graphs, Passed, removal
 
@@ -35,7 +35,7 @@ class _Removing:
         self._graph = graph
         self._graphs = graphs
         self._nodes = list(walk(graph.body))
-        made = [node for node in self._nodes if isinstance(node, CallNode | ForkNode)]
+        made = [node for node in self._nodes if isinstance(node, CallNode | ForkNode | BeamNode)]
         self._made = {name for node in made for name in node.writes}
         self._readers: dict[str, list[int]] = {}
         for node in self._nodes:
@@ -47,6 +47,8 @@ class _Removing:
         return Region(tuple(self._kept(node) for node in region.nodes if not self._drops(node)))
 
     def _kept(self, node: Node) -> Node:
+        if isinstance(node, BeamNode):
+            return node
         if not isinstance(node, ForkNode):
             return with_regions(node, [self.region(inner) for inner in node.regions])
         if node.kind == "each" or any(map(keeps_in, node.bodies)) or not is_pure([node], self._graphs):
@@ -60,7 +62,9 @@ class _Removing:
         return True
 
     def _can_be_dead(self, node: Node) -> bool:
-        return isinstance(node, CallNode | ForkNode) or (isinstance(node, LetNode) and bool(node.reads & self._made))
+        return isinstance(node, CallNode | ForkNode | BeamNode) or (
+            isinstance(node, LetNode) and bool(node.reads & self._made)
+        )
 
     def _is_read(self, node: Node) -> bool:
         own = {id(each) for each in inside([node])}

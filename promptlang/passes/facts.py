@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import Any
 
-from promptlang.ast import Expression, Literal
+from promptlang.ast import Expression, Literal, names_in
 from promptlang.ast import Node as AstNode
 from promptlang.graph import (
     AdoptNode,
+    BeamNode,
     CallNode,
     ForkNode,
     ForNode,
@@ -19,6 +20,7 @@ from promptlang.graph import (
     Node,
     PinNode,
     Region,
+    RequireNode,
     ReturnNode,
     ScoreNode,
     SelectNode,
@@ -28,7 +30,6 @@ from promptlang.graph import (
     WhileNode,
     walk,
 )
-from promptlang.lower import names_in
 from promptlang.passes.findings import Graphs
 
 PURE = (
@@ -45,9 +46,11 @@ PURE = (
     WhileNode,
     JumpNode,
     ForkNode,
+    BeamNode,
     KeepNode,
     PinNode,
     AdoptNode,
+    RequireNode,
 )
 """Kinds of nodes that do nothing but to their own prompt and variables. What is not listed has an effect."""
 

@@ -8,12 +8,11 @@ from dataclasses import fields, replace
 from itertools import groupby
 from typing import Any
 
-from promptlang.ast import Comprehension, Expression, Literal, Template
+from promptlang.ast import Comprehension, Expression, Literal, Template, names_in
 from promptlang.ast import Node as AstNode
 from promptlang.builtins import FUNCTIONS
 from promptlang.expressions import EvaluationError, evaluate
 from promptlang.graph import Graph, IfNode, Node, Region, TextNode, UseNode, walk, with_regions
-from promptlang.lower import names_in
 from promptlang.passes.facts import read_names
 from promptlang.passes.findings import Finding, Graphs, Passed, removal
 from promptlang.source import Span

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from promptlang.graph import (
     AdoptNode,
+    BeamNode,
     CallNode,
     ForkNode,
     ForNode,
@@ -21,6 +22,7 @@ from promptlang.graph import (
     Node,
     PinNode,
     Region,
+    RequireNode,
     ReturnNode,
     ScoreNode,
     SelectNode,
@@ -84,7 +86,7 @@ class _Marking:
                 return node, False
             case GenNode() | SelectNode() | ScoreNode():
                 return self._ended(node, later), True
-            case TurnNode() | UseNode():
+            case TurnNode() | UseNode() | RequireNode():
                 body, before = self.region(node.body, later)
                 return replace(node, body=body), before
             case IfNode():
@@ -95,6 +97,8 @@ class _Marking:
                 return self._loop(replace(node, body=body), later), True
             case ForkNode():
                 return self._ended(self._fork(node), later), True
+            case BeamNode():
+                return self._ended(self._beam(node), later), True
         return node, True
 
     def _regions(self, regions: Iterable[Region], later: bool) -> tuple[list[Region], bool]:
@@ -102,15 +106,26 @@ class _Marking:
         return [region for region, _ in marked], any(before for _, before in marked)
 
     def _loop(self, node: Node, later: bool) -> Node:
-        asks = any(isinstance(inner, GenNode | SelectNode | ScoreNode | ForkNode) for inner in walk(Region((node,))))
+        asks = any(
+            isinstance(inner, GenNode | SelectNode | ScoreNode | ForkNode | BeamNode) for inner in walk(Region((node,)))
+        )
         return self._ended(node, later) if asks else node
 
     def _fork(self, node: ForkNode) -> ForkNode:
-        keeps = node.name in self._adopted
+        keeps = self._keeps(node)
         bodies, _ = self._regions(node.bodies, keeps)
+        return replace(node, bodies=tuple(bodies), keeps_prompts=keeps)
+
+    def _beam(self, node: BeamNode) -> BeamNode:
+        """What a round leaves is read by the next one."""
+        body, _ = self.region(node.body, True)
+        return replace(node, body=body, keeps_prompts=self._keeps(node))
+
+    def _keeps(self, node: ForkNode | BeamNode) -> bool:
+        keeps = node.name in self._adopted
         if not keeps:
             self.findings.append(Finding(NAME, node, "no branch is adopted: each lets its prompt go at its end"))
-        return replace(node, bodies=tuple(bodies), keeps_prompts=keeps)
+        return keeps
 
     def _ended(self, node: Node, later: bool) -> Node:
         if later:

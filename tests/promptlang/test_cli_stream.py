@@ -53,6 +53,20 @@ def test_branches_of_branches_stand_in_their_parents_block() -> None:
     assert shown(target) == "┌ a[0]\n│ outer\n│ ┌ b[0]\n│ │ inner\n│ after\n"
 
 
+def test_what_is_withdrawn_is_said_to_be() -> None:
+    target = console()
+    view = ConversationView(target)
+    view.answer((), "No")
+    view.retried((), "`x > 3` is not met")
+    view.answer((), "Yes")
+    view.answer(("b[0]",), "No")
+    view.retried(("b[0]",), "`x > 3` is not met")
+    view.answer(("b[0]",), "Yes")
+    view.ended(("b[0]",))
+    withdrawn = "withdrawn: `x > 3` is not met, again"
+    assert shown(target) == f"No\n{withdrawn}\nYes\n┌ b[0]\n│ No\n│ {withdrawn}\n│ Yes\n"
+
+
 def test_what_a_failed_branch_said_is_shown_at_the_end() -> None:
     target = console()
     view = ConversationView(target)

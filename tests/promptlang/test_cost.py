@@ -100,6 +100,42 @@ def test_answers_of_free_length_lie_in_the_range(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_beam_is_predicted_within_a_tenth(tmp_path: Path) -> None:
+    graphs = graphs_of(
+        tmp_path,
+        """
+        program main(word: str):
+            user: "Which of the digits is like ${word}?"
+            beam depth=3 width=2 branch=3 by mark as paths:
+                user: "Which one?"
+                assistant: mark = gen(int in 1..9, temperature=1)
+            adopt paths[0]
+            user: "And which animal?"
+            assistant: animal = select("fox", "dog")
+            return [mark, animal]
+        """,
+    )
+    estimate, usage = estimated(graphs, word="fox"), reported(graphs, [{"word": "fox"}])
+    for name in PROMPT_FIGURES:
+        found = getattr(usage, name)
+        assert 0.9 * found <= estimate.figures[name].low <= estimate.figures[name].high <= 1.1 * found, name
+
+
+def test_retries_lie_in_the_range_from_none_to_all(tmp_path: Path) -> None:
+    graphs = graphs_of(
+        tmp_path,
+        """
+        program main(word: str):
+            "A digit for ${word}:"
+            x = gen(int in 1..9, temperature=1)
+            require x > 9 else retry 3
+            return x
+        """,
+    )
+    calls = estimated(graphs, word="fox").figures["calls"]
+    assert (calls.low, calls.high) == (1, 4)
+
+
 def test_many_rows_cost_what_the_first_ones_show(tmp_path: Path) -> None:
     graphs = graphs_of(
         tmp_path,

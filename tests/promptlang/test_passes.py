@@ -12,7 +12,7 @@ from tiny_engine import tiny_engine
 from promptlang.checker import check
 from promptlang.conversion import bind_arguments, to_json
 from promptlang.grammar.shapes import Bool, Int
-from promptlang.graph import ForkNode, Graph, TextNode, render, walk
+from promptlang.graph import BeamNode, ForkNode, Graph, TextNode, render, walk
 from promptlang.interpreter import Interpreter, RunError, SilentObserver
 from promptlang.loader import load
 from promptlang.lower import lower
@@ -597,3 +597,59 @@ def test_passes_leave_what_they_are_given_alone(run: Runner) -> None:
     before = {name: render(graph) for name, graph in graphs.items()}
     optimise(graphs)
     assert {name: render(graph) for name, graph in graphs.items()} == before
+
+
+# All of them ---------------------------------------------------------------------------------------------------------
+
+SEARCH = """
+    const MOST = 3
+
+    program main(goal: str):
+        "Goal: ${goal}."
+        " Digits:"
+        title = gen(max_tokens=4, temperature=1)
+        require "e" not in title else retry 8
+        unread = 1
+        steps = []
+        beam depth=2 width=2 branch=2 by mark as paths:
+            " Next"
+            ":"
+            x = gen(int in 0..9, temperature=3)
+            other = rate(x)
+            mark = rate(x + 0)
+            require mark > 1 else retry 16
+            steps = steps + [x, mark]
+        beam depth=1 width=1 branch=2 by x as unread_paths:
+            x = gen(int in 0..9, temperature=3)
+        late = rate(4)
+        fork 2 as same:
+            y = gen(max_tokens=3)
+            require y != "*" else retry 1
+        adopt paths[0]
+        z = gen(max_tokens=3, temperature=1)
+        return [title, steps, z, late, same[1].y, paths[0].score, [path.text for path in paths]]
+
+    program rate(x: int) -> int:
+        "Rate ${x}:"
+        y = gen(int in 0..9, temperature=3)
+        return y
+"""
+
+
+@pytest.mark.parametrize("name", [*PASSES, ",".join(PASSES)])
+def test_a_search_gives_the_same_with_and_without_passes(run: Runner, name: str) -> None:
+    without = run(SEARCH, goal="fox")
+    after = run(SEARCH, *name.split(","), goal="fox")
+    assert after.result == without.result
+
+
+def test_a_beam_that_nothing_reads_never_runs(run: Runner) -> None:
+    without, after = run.both(SEARCH, "dead", goal="fox")
+    assert any("unread_paths" in str(one.node) for one in after.optimised.findings["main"])
+    assert after.usage.calls < without.usage.calls
+
+
+def test_a_beam_lets_its_prompts_go_unless_a_path_is_adopted(run: Runner) -> None:
+    _, after = run.both(SEARCH, "last_use", goal="fox")
+    beams = {node.name: node.keeps_prompts for node in walk(after.graph.body) if isinstance(node, BeamNode)}
+    assert beams == {"paths": True, "unread_paths": False}
