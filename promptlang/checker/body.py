@@ -54,7 +54,7 @@ class BodyChecker:
         self._scope: Scope | None = None
         self._returns = False
         self._bound: dict[str, tuple[Span, str]] = {}
-        self._variables = assigned_in(declaration.body)
+        self._variables = bound_in(declaration.body)
         self._adopted: dict[int, frozenset[str]] = {}
         self._position: tuple[ast.Block, int] = ((), 0)
         self._checks: dict[type[ast.Statement], Callable[[Any, Scope, Place], None]] = {
@@ -458,6 +458,22 @@ def assigned_in(block: ast.Block) -> set[str]:
                 if not any(isinstance(inner, ast.Adopt) for inner in statements_of(block)):
                     continue
         stack.extend(inner for body in ast.blocks_of(statement) for inner in body)
+    return found
+
+
+def bound_in(block: ast.Block) -> set[str]:
+    """All variables of a block and of the branches in it."""
+    found: set[str] = set()
+    for statement in statements_of(block):
+        match statement:
+            case ast.Ask(target=str() as name) | ast.Assign(target=name):
+                found.add(name)
+            case ast.ForkCount(name=name) | ast.ForkArms(name=name) | ast.Beam(name=name):
+                found.add(name)
+            case ast.For(targets=targets):
+                found |= set(targets)
+            case ast.ForkEach(targets=targets, name=name):
+                found |= {*targets, name}
     return found
 
 

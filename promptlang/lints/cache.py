@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from promptlang import faults
-from promptlang.ast import Expression
+from promptlang.ast import Expression, names_in
 from promptlang.diagnostics import Diagnostic
-from promptlang.graph import CallNode, ForkNode, ForNode, Graph, Node, Region, UseNode, WhileNode, walk
+from promptlang.graph import BeamNode, CallNode, ForkNode, ForNode, Graph, Node, Region, UseNode, WhileNode, walk
 from promptlang.lints.reading import Piece, Reading, known_constants
-from promptlang.lower import names_in
 from promptlang.source import Span
 from promptlang.values import Value
 
@@ -140,7 +139,7 @@ def _runs_often(graph: Graph, graphs: Graphs, seen: frozenset[str] = frozenset()
     if len(calls) != 1:
         return True
     [(caller, call)] = calls
-    again = [node for node in walk(caller.body) if isinstance(node, ForNode | WhileNode | ForkNode)]
+    again = [node for node in walk(caller.body) if isinstance(node, ForNode | WhileNode | ForkNode | BeamNode)]
     if any(call in walk(Region((node,))) for node in again) or caller.name in seen:
         return True
     return _runs_often(caller, graphs, seen | {graph.name}) and bool(caller.parameters)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from promptlang.ast import Expression, Template
+from promptlang.ast import Expression, Template, names_in
 from promptlang.builtins import FUNCTIONS
 from promptlang.expressions import EvaluationError, evaluate
 from promptlang.graph import (
@@ -17,13 +17,13 @@ from promptlang.graph import (
     Node,
     PinNode,
     Region,
+    RequireNode,
     ScoreNode,
     TextNode,
     TurnNode,
     UseNode,
     WhileNode,
 )
-from promptlang.lower import names_in
 from promptlang.passes.facts import inside
 from promptlang.source import Span
 from promptlang.values import Value, render_text
@@ -44,6 +44,7 @@ _READABLE = (
     ForNode,
     WhileNode,
     JumpNode,
+    RequireNode,
 )
 """What leaves no answer in the prompt."""
 
@@ -88,7 +89,7 @@ class Reading:
         match node:
             case TextNode(text=text):
                 self._text(text)
-            case TurnNode(body=body):
+            case TurnNode(body=body) | RequireNode(body=body):
                 return self.region(body)
             case UseNode():
                 return self._use(node)

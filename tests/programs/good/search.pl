@@ -1,5 +1,6 @@
 """A search in rounds, and answers that are asked for again."""
 
+
 program plan(goal: str, depth: int = 2) -> list[str]:
     system: "You make plans."
     user: "My goal: ${goal}"
