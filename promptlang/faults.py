@@ -302,10 +302,6 @@ def not_a_branch(span: Span, found: str) -> Diagnostic:
     )
 
 
-def does_not_run(span: Span, statement: str) -> Diagnostic:
-    return Diagnostic("PL310", f"`{statement}` does not run in this version", span)
-
-
 def return_in_fragment(span: Span) -> Diagnostic:
     return Diagnostic("PL311", "a fragment returns nothing", span, fix="make it a program")
 

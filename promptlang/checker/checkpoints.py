@@ -104,7 +104,7 @@ class _Search:
     def _sources(self, statement: ast.Statement) -> frozenset[str]:
         """What a value is computed from; nothing where the model gives it, for it can give another one."""
         match statement:
-            case ast.Assign(value=ast.CallExpression() as call) if self.checked.callee(call) is not None:
+            case ast.Assign(value=ast.CallExpression() as call) if _runs_something(call, self.checked):
                 return frozenset()
             case ast.Assign(value=value):
                 return ast.names_in(value)
@@ -141,7 +141,12 @@ def _may_differ(statement: ast.Statement, checked: Checked) -> bool:
             is_greedy = temperature is None or (isinstance(temperature, ast.Literal) and temperature.value == 0)
             return not is_greedy and "seed" not in given
         case ast.Assign(value=ast.CallExpression() as call):
-            return checked.callee(call) is not None
+            return _runs_something(call, checked)
         case ast.Call():
             return True
     return False
+
+
+def _runs_something(call: ast.CallExpression, checked: Checked) -> bool:
+    """Whether a call runs a program or a tool."""
+    return checked.callee(call) is not None or checked.tool(call) is not None

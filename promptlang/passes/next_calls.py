@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from promptlang.graph import (
+    BeamNode,
     CallNode,
     Distances,
     ForNode,
@@ -17,6 +18,7 @@ from promptlang.graph import (
     Graph,
     Node,
     Region,
+    RequireNode,
     ReturnNode,
     ScoreNode,
     SelectNode,
@@ -26,6 +28,7 @@ from promptlang.graph import (
 from promptlang.passes.findings import Finding, Graphs, Passed
 
 NAME = "next_calls"
+_REPEATS = (ForNode, WhileNode, BeamNode, RequireNode)
 
 
 def next_calls(graph: Graph, graphs: Graphs) -> Passed:
@@ -68,7 +71,7 @@ class _Marking:
         nodes: list[Node] = []
         for node in reversed(region.nodes):
             ahead = {} if isinstance(node, ReturnNode) else self._span_of(node).before(after)
-            inside = _nearest([after, ahead]) if isinstance(node, ForNode | WhileNode) else after
+            inside = _nearest([after, ahead]) if isinstance(node, _REPEATS) else after
             marked = with_regions(node, [self.region(inner, inside) for inner in node.regions])
             nodes.append(replace(marked, next_calls=ahead))
             after = ahead
