@@ -27,7 +27,7 @@ import numpy as np
 from constraint_engines import PEERS, Engine, Promptlang, Refused, State
 
 from promptlang.grammar.vocabulary import Vocabulary
-from promptlang.runtime import embedded
+from promptlang.runtime import embedded, gguf_files
 
 BASELINE = Path(__file__).with_name("constraints.json")
 RIGHT, WRONG_ACCEPT, WRONG_REFUSAL = "right", "wrong accepts", "wrong refusals"
@@ -243,7 +243,7 @@ def embedded_vocabulary() -> Vocabulary:
     file = embedded.find_gguf()
     if file is None:
         raise SystemExit(f"needs {embedded.PACKAGE}")
-    tokenizer = embedded.load_tokenizer(embedded.converted(file, print))
+    tokenizer = gguf_files.load_tokenizer(gguf_files.converted(file, print))
     vocabulary = Vocabulary(
         tokenizer.token_bytes, tokenizer.special_ids, tokenizer.eos_ids, tokenizer.encode, tokenizer.fingerprint
     )

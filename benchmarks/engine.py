@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from peers import Decoder, LlamaCpp, Transformers
 
-from promptlang.runtime import embedded
+from promptlang.runtime import embedded, gguf_files
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.eviction import make_policy
 from promptlang.runtime.loading import LoadedModel, load
@@ -148,7 +148,7 @@ class Bench:
         assert gguf is not None, "the benchmark needs the embedded model"
         self.ours = {dtype: Ours(load(dtype=dtype)) for dtype in DTYPES}
         self.llama = LlamaCpp(gguf, 8192, torch.get_num_threads())
-        self.transformers = Transformers(embedded.converted(gguf, print))
+        self.transformers = Transformers(gguf_files.converted(gguf, print))
         self.figures: list[Figure] = []
         self.tokens: list[int] = np.random.default_rng(0).integers(300, 20_000, 8192).tolist()
 

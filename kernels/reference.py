@@ -27,7 +27,7 @@ ReferencePlan = tuple[ReferenceLane, ...]
 def plan(
     lanes: Sequence[AttentionLane], device: torch.device | str = "cpu", window: int | None = None
 ) -> ReferencePlan:
-    """See `tree_attention.plan`."""
+    """See `plan.plan`."""
     planned, row = [], 0
     for lane in lanes:
         rows = slice(row, row + len(lane.slots))

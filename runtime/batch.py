@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from promptlang.kernels.tree_attention import AttentionPlan, plan
+from promptlang.kernels.plan import AttentionPlan, plan
 from promptlang.runtime.slots import Run
 
 

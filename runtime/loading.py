@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from promptlang.runtime import embedded
+from promptlang.runtime import embedded, gguf_files
 from promptlang.runtime.crossover import kept_limit, measured_limit
 from promptlang.runtime.layouts import Layouts
 from promptlang.runtime.lean_model import LeanConfig, LeanModel
@@ -109,7 +109,7 @@ def _ignore(message: str) -> None:
 
 def _measurements(tell: Progress) -> Path | None:
     """The folder for what is measured about this machine; None where it can't be had."""
-    folder = embedded.cache_folder().parent
+    folder = gguf_files.cache_folder().parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -155,7 +155,7 @@ def _converted(name: str, gguf: Path, tell: Progress) -> Path | None:
     """The folder of the converted model; None where the cache can't hold it."""
     with _explained(name):
         try:
-            return embedded.converted(gguf, tell)
+            return gguf_files.converted(gguf, tell)
         except OSError as error:
             tell(f"the converted model can't be kept: {error}")
             return None
@@ -208,7 +208,7 @@ def _load_converted(name: str, folder: Path, precision: Precision) -> LoadedMode
         model: Model | None = _lean_model(folder, precision)
         if model is None:
             model = _model_of(name, _network(folder, precision.dtype), precision)
-        return LoadedModel(model, embedded.load_tokenizer(folder), name)
+        return LoadedModel(model, gguf_files.load_tokenizer(folder), name)
 
 
 def _load_folder(name: str, folder: Path, precision: Precision, cache: bool, tell: Progress) -> LoadedModel:
@@ -231,7 +231,7 @@ def _test_once(folder: Path, model: LeanModel, cache: bool, tell: Progress) -> N
     Raises:
         ModelError: they differ.
     """
-    passed = embedded.cache_folder() / f"tested-{embedded.content_key(folder / 'config.json', *_weights(folder))}"
+    passed = gguf_files.cache_folder() / f"tested-{gguf_files.content_key(folder / 'config.json', *_weights(folder))}"
     if cache and passed.exists():
         return
     tell("comparing the model with transformers: once")

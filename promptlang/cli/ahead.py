@@ -6,7 +6,7 @@ from threading import Thread
 
 from promptlang.grammar.constraint import ConstraintError
 from promptlang.grammar.shapes import Shape
-from promptlang.runtime import embedded
+from promptlang.runtime import embedded, gguf_files
 
 
 def compile_ahead(shapes: Sequence[Shape], model: str) -> Thread:
@@ -20,7 +20,7 @@ def compile_ahead(shapes: Sequence[Shape], model: str) -> Thread:
         The thread that does it, to be joined before the program runs.
     """
     gguf = embedded.find_gguf() if model == "embedded" and shapes else None
-    folder = None if gguf is None else embedded.folder_of(gguf)
+    folder = None if gguf is None else gguf_files.folder_of(gguf)
     known = folder if folder is not None and folder.is_dir() else None
     thread = Thread(target=_compile, args=(shapes, known), daemon=True)
     thread.start()
@@ -33,7 +33,7 @@ def _compile(shapes: Sequence[Shape], folder: Path | None) -> None:
     from promptlang.grammar.compiler import compile_constraint
     from promptlang.grammar.vocabulary import Vocabulary
 
-    tokenizer = embedded.load_tokenizer(folder)
+    tokenizer = gguf_files.load_tokenizer(folder)
     vocabulary = Vocabulary(
         tokenizer.token_bytes, tokenizer.special_ids, tokenizer.eos_ids, tokenizer.encode, tokenizer.fingerprint
     )

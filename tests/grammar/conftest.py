@@ -5,7 +5,7 @@ import tiny_tokenizers
 import tokenizers
 
 from promptlang.grammar.vocabulary import Vocabulary
-from promptlang.runtime import embedded
+from promptlang.runtime import embedded, gguf_files
 from promptlang.runtime.tokenizer import Tokenizer, TokenizerSettings
 
 
@@ -35,4 +35,4 @@ def embedded_vocabulary() -> Vocabulary:
     file = embedded.find_gguf()
     if file is None:
         pytest.skip(f"needs {embedded.PACKAGE}")
-    return vocabulary_of(embedded.load_tokenizer(embedded.converted(file, lambda message: None)))
+    return vocabulary_of(gguf_files.load_tokenizer(gguf_files.converted(file, lambda message: None)))

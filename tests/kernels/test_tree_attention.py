@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptlang.kernels import reference, tree_attention
-from promptlang.kernels.tree_attention import CausalPass, PaddedPass, Pass
+from promptlang.kernels.plan import CausalPass, PaddedPass, Pass
+from promptlang.kernels.plan import plan as plan_of
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def difference(
     rows = sum(len(lane.slots) for lane in lanes)
     query = torch.randn(2 * groups, rows, SIZE, generator=generator)
     keys, values = torch.randn(2, 2, slots, SIZE, generator=generator)
-    plan = tree_attention.plan(lanes, window=window)
+    plan = plan_of(lanes, window=window)
     ours = tree_attention.attend(query.to(dtype), keys.to(dtype), values.to(dtype), plan, 0.25, **scoring)
     plain = reference.plan(lanes, window=window)
     theirs = reference.attend(query.double(), keys.double(), values.double(), plain, 0.25, **scoring)
@@ -142,13 +143,13 @@ def test_large_scores_do_not_overflow() -> None:
     keys = torch.randn(1, 600, SIZE) * 100
     query = torch.randn(1, 4, SIZE) * 100
     values = torch.randn(1, 600, SIZE)
-    ours = tree_attention.attend(query, keys, values, tree_attention.plan(lanes), 1.0)
+    ours = tree_attention.attend(query, keys, values, plan_of(lanes), 1.0)
     theirs = reference.attend(query, keys, values, reference.plan(lanes), 1.0)
     assert torch.allclose(ours, theirs, atol=1e-4)
 
 
 def test_a_shared_prefix_is_read_once_for_all_that_share_it() -> None:
-    plan = tree_attention.plan([lane(1, 1000 + 50 * index, (0, 800)) for index in range(16)])
+    plan = plan_of([lane(1, 1000 + 50 * index, (0, 800)) for index in range(16)])
     assert [part for part in plan.more if part.slots == slice(0, 800)] == [Pass(slice(0, 16), slice(0, 800))]
     assert [type(part) for part in plan.own] == [PaddedPass]
 
@@ -156,7 +157,7 @@ def test_a_shared_prefix_is_read_once_for_all_that_share_it() -> None:
 def test_nested_prefixes_are_each_read_once() -> None:
     left, right = (800, 300), (1200, 300)
     lanes = [lane(1, 2000 + 9 * index, (0, 800), side) for index, side in enumerate([left, left, right, right])]
-    plan = tree_attention.plan(lanes)
+    plan = plan_of(lanes)
     assert sorted(plan.more, key=str) == [
         Pass(slice(0, 2), slice(800, 1100)),
         Pass(slice(0, 4), slice(0, 800)),
@@ -165,33 +166,33 @@ def test_nested_prefixes_are_each_read_once() -> None:
 
 
 def test_neighbouring_runs_are_read_in_one_pass() -> None:
-    plan = tree_attention.plan([lane(1, 1000 + 9 * index, (0, 300), (300, 300)) for index in range(2)])
+    plan = plan_of([lane(1, 1000 + 9 * index, (0, 300), (300, 300)) for index in range(2)])
     assert [part.slots for part in plan.more] == [slice(0, 600)]
 
 
 def test_one_sequence_in_one_run_is_one_pass() -> None:
-    plan = tree_attention.plan([lane(1, 500, (0, 500))])
+    plan = plan_of([lane(1, 500, (0, 500))])
     assert (plan.own, plan.more) == ((Pass(slice(0, 1), slice(0, 501)),), ())
 
 
 def test_a_long_prompt_is_a_causal_pass_in_place() -> None:
-    plan = tree_attention.plan([lane(300, 0)])
+    plan = plan_of([lane(300, 0)])
     assert plan.own == (CausalPass(slice(0, 300), slice(0, 300)),)
 
 
 def test_a_short_shared_prefix_is_not_worth_a_pass() -> None:
-    plan = tree_attention.plan([lane(1, 100 + 9 * index, (0, 10)) for index in range(3)])
+    plan = plan_of([lane(1, 100 + 9 * index, (0, 10)) for index in range(3)])
     assert not plan.more
 
 
 def test_a_window_reads_no_more_than_it_shows() -> None:
-    plan = tree_attention.plan([lane(1, 5000 + 50 * index, (0, 4000)) for index in range(4)], window=1001)
+    plan = plan_of([lane(1, 5000 + 50 * index, (0, 4000)) for index in range(4)], window=1001)
     assert [part.slots for part in plan.more] == [slice(3000, 4000)]
 
 
 def test_siblings_share_what_their_windows_have_in_common() -> None:
     lanes = [lane(1, 5000 + 50 * index, (0, 4000), (5000 + 50 * index - 20, index + 1)) for index in range(4)]
-    plan = tree_attention.plan(lanes, window=1001)
+    plan = plan_of(lanes, window=1001)
     seen_by_all = [part for part in plan.more if part.slots == slice(3004, 4000)]
     assert seen_by_all == [Pass(slice(0, 4), slice(3004, 4000))]
 
@@ -199,6 +200,6 @@ def test_siblings_share_what_their_windows_have_in_common() -> None:
 def test_the_same_plan_gives_the_same_bits() -> None:
     lanes = [lane(1, 1000 + 50 * index, (0, 800)) for index in range(16)]
     query, keys, values = torch.randn(6, 16, SIZE), torch.randn(2, 2000, SIZE), torch.randn(2, 2000, SIZE)
-    plan = tree_attention.plan(lanes)
+    plan = plan_of(lanes)
     first, second = (tree_attention.attend(query, keys, values, plan, 0.25) for _ in range(2))
     assert torch.equal(first, second)

@@ -8,14 +8,14 @@ from tiny_engine import tiny_engine, tiny_tokenizer
 import promptlang.grammar.compiler as compiler
 from promptlang.cli.ahead import compile_ahead
 from promptlang.grammar.shapes import ContextFree, Int, Pattern
-from promptlang.runtime import embedded
+from promptlang.runtime import embedded, gguf_files
 
 
 @pytest.fixture
 def tiny_is_embedded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(embedded, "find_gguf", lambda: tmp_path / "model.gguf")
-    monkeypatch.setattr(embedded, "folder_of", lambda gguf: tmp_path)
-    monkeypatch.setattr(embedded, "load_tokenizer", lambda folder: tiny_tokenizer())
+    monkeypatch.setattr(gguf_files, "folder_of", lambda gguf: tmp_path)
+    monkeypatch.setattr(gguf_files, "load_tokenizer", lambda folder: tiny_tokenizer())
 
 
 @pytest.mark.usefixtures("tiny_is_embedded")

@@ -5,7 +5,7 @@ import pytest
 import torch
 from tiny_models import cold_logits
 
-from promptlang.runtime import embedded
+from promptlang.runtime import embedded, gguf_files
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.loading import LoadedModel, load
 from promptlang.runtime.random_stream import RandomStream
@@ -62,7 +62,7 @@ def expected(prompts: list[list[int]]) -> list[list[int]]:
 
     gguf = embedded.find_gguf()
     assert gguf is not None
-    network = AutoModelForCausalLM.from_pretrained(embedded.converted(gguf, print), dtype=torch.float32)
+    network = AutoModelForCausalLM.from_pretrained(gguf_files.converted(gguf, print), dtype=torch.float32)
     answers = []
     for prompt in prompts:
         out = network.generate(

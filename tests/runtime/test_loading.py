@@ -14,7 +14,7 @@ from tiny_models import cold_logits, generate, greedy, tiny_network
 from tiny_tokenizers import byte_level
 from transformers import PreTrainedTokenizerFast
 
-from promptlang.runtime import embedded, loading
+from promptlang.runtime import embedded, gguf_files, loading
 from promptlang.runtime.loading import LoadedModel, load
 from promptlang.runtime.model import ATTENTION, ModelError, TransformersModel, register_attention
 from promptlang.runtime.self_test import self_test
@@ -180,7 +180,7 @@ def test_without_the_embedded_package_both_ways_are_told(monkeypatch: pytest.Mon
 @pytest.fixture
 def fake_gguf(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A file that stands for a GGUF, and a conversion that only writes a word."""
-    monkeypatch.setattr(embedded, "convert", lambda gguf, folder: (folder / "done").write_text("done"))
+    monkeypatch.setattr(gguf_files, "convert", lambda gguf, folder: (folder / "done").write_text("done"))
     file = tmp_path / "model.gguf"
     file.write_bytes(b"GGUF" + bytes(3_000_000))
     return file
@@ -191,16 +191,16 @@ def ignore(message: str) -> None:
 
 
 def test_a_model_is_converted_once(fake_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = embedded.converted(fake_gguf, ignore)
-    monkeypatch.setattr(embedded, "convert", None)
-    assert embedded.converted(fake_gguf, ignore) == folder
+    folder = gguf_files.converted(fake_gguf, ignore)
+    monkeypatch.setattr(gguf_files, "convert", None)
+    assert gguf_files.converted(fake_gguf, ignore) == folder
     assert (folder / "done").read_text() == "done"
 
 
 def test_other_content_is_converted_again(fake_gguf: Path) -> None:
-    before = embedded.converted(fake_gguf, ignore)
+    before = gguf_files.converted(fake_gguf, ignore)
     fake_gguf.write_bytes(b"GGUF" + b"x" * 3_000_000)
-    assert embedded.converted(fake_gguf, ignore) != before
+    assert gguf_files.converted(fake_gguf, ignore) != before
 
 
 def test_a_failed_conversion_leaves_nothing(fake_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,20 +209,20 @@ def test_a_failed_conversion_leaves_nothing(fake_gguf: Path, monkeypatch: pytest
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(embedded, "convert", fail)
+        patched.setattr(gguf_files, "convert", fail)
         with pytest.raises(MemoryError):
-            embedded.converted(fake_gguf, ignore)
-    assert not list(embedded.cache_folder().iterdir())
-    assert (embedded.converted(fake_gguf, ignore) / "done").exists()
+            gguf_files.converted(fake_gguf, ignore)
+    assert not list(gguf_files.cache_folder().iterdir())
+    assert (gguf_files.converted(fake_gguf, ignore) / "done").exists()
 
 
 def test_a_killed_conversion_is_cleared_away_later(fake_gguf: Path) -> None:
-    killed = embedded.cache_folder() / "partial-killed"
-    running = embedded.cache_folder() / "partial-running"
+    killed = gguf_files.cache_folder() / "partial-killed"
+    running = gguf_files.cache_folder() / "partial-running"
     killed.mkdir(parents=True)
     running.mkdir()
     os.utime(killed, (time.time() - 7200,) * 2)
-    embedded.converted(fake_gguf, ignore)
+    gguf_files.converted(fake_gguf, ignore)
     assert not killed.exists()
     assert running.exists()
 
@@ -231,17 +231,17 @@ def test_two_conversions_at_once_agree(fake_gguf: Path, monkeypatch: pytest.Monk
     def overtaken(gguf: Path, folder: Path) -> None:
         (folder / "done").write_text("slow")
         with monkeypatch.context() as patched:
-            patched.setattr(embedded, "convert", lambda gguf, folder: (folder / "done").write_text("fast"))
-            embedded.converted(gguf, ignore)
+            patched.setattr(gguf_files, "convert", lambda gguf, folder: (folder / "done").write_text("fast"))
+            gguf_files.converted(gguf, ignore)
 
-    monkeypatch.setattr(embedded, "convert", overtaken)
-    assert (embedded.converted(fake_gguf, ignore) / "done").read_text() == "fast"
-    assert len(list(embedded.cache_folder().iterdir())) == 1
+    monkeypatch.setattr(gguf_files, "convert", overtaken)
+    assert (gguf_files.converted(fake_gguf, ignore) / "done").read_text() == "fast"
+    assert len(list(gguf_files.cache_folder().iterdir())) == 1
 
 
 def test_a_damaged_cache_says_what_to_delete(fake_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "find_gguf", lambda: fake_gguf)
-    folder = embedded.converted(fake_gguf, ignore)
+    folder = gguf_files.converted(fake_gguf, ignore)
     refused("embedded", str(folder), "delete")
 
 
@@ -249,13 +249,13 @@ def test_a_damaged_cache_says_what_to_delete(fake_gguf: Path, monkeypatch: pytes
 def test_a_users_gguf_file_is_converted_once(fake_gguf: Path, monkeypatch: pytest.MonkeyPatch, model_type: str) -> None:
     def convert(gguf: Path, folder: Path) -> None:
         save(folder, model_type)
-        embedded.save_tokenizer(
+        gguf_files.save_tokenizer(
             PreTrainedTokenizerFast.from_pretrained(folder), folder, byte_level().get_vocab_size() + 5
         )
 
-    monkeypatch.setattr(embedded, "convert", convert)
+    monkeypatch.setattr(gguf_files, "convert", convert)
     first = load(str(fake_gguf))
-    monkeypatch.setattr(embedded, "convert", None)
+    monkeypatch.setattr(gguf_files, "convert", None)
     again = load(str(fake_gguf))
     tokens = first.tokenizer.encode("The quick brown")
     assert torch.equal(cold_logits(first.model, tokens), cold_logits(again.model, tokens))
@@ -294,7 +294,7 @@ def embedded_network() -> Any:
     register_attention()
     gguf = embedded.find_gguf()
     assert gguf is not None
-    folder = embedded.converted(gguf, ignore)
+    folder = gguf_files.converted(gguf, ignore)
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation=ATTENTION)
 
 
