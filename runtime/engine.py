@@ -17,6 +17,7 @@ from promptlang.runtime.generation import GenerateJob
 from promptlang.runtime.kv_pool import KvPool
 from promptlang.runtime.loading import LoadedModel
 from promptlang.runtime.logits import TimedLogits
+from promptlang.runtime.memory import available_memory
 from promptlang.runtime.prefix_cache import Tokens as PromptTokens
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.radix_tree import ExpectedRead, Node, RadixTree
@@ -85,7 +86,7 @@ class Engine:
 
     def _pool_size(self, options: EngineOptions) -> int:
         per_token = KvPool.bytes_per_token(self.model.shape, self.model.dtype)
-        size = (options.kv_bytes or min(DEFAULT_KV_BYTES, _available_memory() // 4)) // per_token
+        size = (options.kv_bytes or min(DEFAULT_KV_BYTES, available_memory() // 4)) // per_token
         if size < 2:
             raise RequestError(
                 f"a KV budget of {options.kv_bytes} bytes holds fewer than two tokens: one takes {per_token} bytes"
@@ -180,19 +181,20 @@ class Engine:
     # Stepping ----------------------------------------------------------------------------------------
 
     def step(self) -> bool:
-        """Run one model pass over everything that can go on.
+        """Run one model pass over everything that can go on; where nothing can, the youngest request fails.
 
         Returns:
             Whether anything was waiting or running.
-
-        Raises:
-            RequestError: nothing can go on, though something wants to.
         """
         started = perf_counter()
         scheduler = self._scheduler
         if scheduler.is_idle:
             return False
         work = scheduler.plan()
+        if not work:
+            self._fail(scheduler.youngest, self._no_room())
+            scheduler.retire()
+            return True
         jobs = [job for job, _ in work]
         lanes = [lane for _, planned in work for lane in planned]
         batch = build_batch(lanes, self.model.device, self.model.shape.windows)
@@ -250,9 +252,15 @@ class Engine:
         except ConstraintError as error:
             self._fail(job, error)
 
-    def _fail(self, job: GenerateJob, error: ConstraintError) -> None:
+    def _fail(self, job: Job, error: ConstraintError | RequestError) -> None:
         job.release()
         job.answer.fail(error)
+
+    def _no_room(self) -> RequestError:
+        return RequestError(
+            f"this does not fit into the KV pool of {self.cache.allocator.size} tokens beside what is pinned or "
+            f"under way ({self.tree.locked} tokens); give a larger --kv-budget"
+        )
 
     def _account(self, jobs: Ordered[Job], lanes: Ordered[Lane], model_seconds: float, host_seconds: float) -> None:
         prefilling = any(len(lane.tokens) > 1 for lane in lanes)
@@ -304,10 +312,3 @@ class _Choice:
     def of(cls, job: GenerateJob, row: int) -> "_Choice":
         sampling_row = job.sampling_row()
         return cls(job, row, sampling_row, None if job.wants_logprobs else few_allowed(sampling_row))
-
-
-def _available_memory() -> int:
-    """Bytes of memory free for use, as the system sees it."""
-    with open("/proc/meminfo") as info:
-        fields = dict(line.split(":", 1) for line in info)
-    return int(fields["MemAvailable"].split()[0]) * 1024

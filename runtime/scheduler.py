@@ -10,7 +10,7 @@ from typing import Protocol
 
 from promptlang.runtime.batch import Lane
 from promptlang.runtime.radix_tree import ExpectedRead
-from promptlang.runtime.requests import Answer, RequestError
+from promptlang.runtime.requests import Answer
 from promptlang.runtime.sequence import KvCache, Sequence
 
 AGEING = 1
@@ -95,11 +95,7 @@ class Scheduler:
         self._running = [job for job in self._running if not job.answer.is_done]
 
     def plan(self) -> list[tuple[Job, list[Lane]]]:
-        """What goes through the model in this step: never empty.
-
-        Raises:
-            RequestError: no job fits.
-        """
+        """What goes through the model in this step: nothing only where none of the running jobs fits."""
         self._step += 1
         self._admit()
         budget = self._tokens_a_step
@@ -113,11 +109,12 @@ class Scheduler:
             if lanes is not None:
                 work.append((job, lanes))
                 budget -= sum(len(lane.tokens) for lane in lanes)
-        if not work:
-            raise RequestError(
-                f"no request fits into the KV pool of {self._cache.allocator.size} tokens; give a larger --kv-budget"
-            )
         return work
+
+    @property
+    def youngest(self) -> Job:
+        """The running job that was admitted last."""
+        return self._running[-1]
 
     def _plan_job(self, job: Job, budget: int, busy: list[Job]) -> list[Lane] | None:
         """The job's lanes; makes room by pausing others, the youngest first, and the job itself last."""

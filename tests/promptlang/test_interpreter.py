@@ -580,3 +580,25 @@ def test_a_stop_string_has_no_log_probabilities(run: Runner) -> None:
     )
     assert "e" not in text
     assert count <= len(run.engine.tokenizer.encode(text)) + 1
+
+
+def test_an_answer_without_room_beside_what_is_pinned_is_a_fault_of_its_statement(run: Runner) -> None:
+    caught = fault(
+        run,
+        f"""
+        program main():
+            "{"the dog " * 13}."
+            pin
+            word = gen(max_tokens=1)
+            x = large(word)
+            log x
+
+        program large(word: str):
+            "A {"the dog " * 13} ${{word}}."
+            y = gen(max_tokens=24)
+            return y
+        """,
+        engine=tiny_engine(tokens=64),
+    )
+    assert caught.span.text == "y = gen(max_tokens=24)"
+    assert "64 tokens" in caught.message

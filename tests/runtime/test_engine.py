@@ -159,6 +159,19 @@ def test_a_request_larger_than_the_pool_is_refused_with_the_numbers() -> None:
     engine.check()
 
 
+def test_a_request_that_does_not_fit_beside_what_is_pinned_fails_alone(cold: dict[str, list[int]]) -> None:
+    engine = tiny_engine(tokens=64)
+    run(engine, [FOX])
+    pinned = engine.pin(prompt_of(engine, FOX).flush())
+    assert pinned is not None
+    large, small = ask(engine, "the dog " * 24), ask(engine, "How are you?")
+    finish(engine)
+    assert isinstance(large.error, RequestError)
+    assert tokens_of(small) == cold["How are you?"]
+    engine.unpin(pinned)
+    engine.check()
+
+
 def test_a_request_beyond_the_models_context_is_refused() -> None:
     with pytest.raises(RequestError, match="2048"):
         ask(tiny_engine(), FOX, max_tokens=2048)
