@@ -106,7 +106,8 @@ def _property_names(schema: Part, document: Document) -> list[Part]:
     names = document.followed(schema["propertyNames"])
     if isinstance(names, bool):
         return [] if names else [{"additionalProperties": False}]
-    return [part for keyword in names for part in _names(keyword, names)]
+    keywords = [keyword for keyword in names if keyword != "minLength" or "maxLength" not in names]
+    return [part for keyword in keywords for part in _names(keyword, names)]
 
 
 def _names(keyword: str, names: Part) -> list[Part]:
@@ -115,10 +116,8 @@ def _names(keyword: str, names: Part) -> list[Part]:
             return [{"properties": dict.fromkeys(map(str, listed(names) or []), True), "additionalProperties": False}]
         case "pattern":
             return [_only_names(names["pattern"])]
-        case "minLength":
-            return [_only_names(rf"^(?:.|\n){{{names['minLength']},}}$")]
-        case "maxLength":
-            return [_only_names(rf"^(?:.|\n){{0,{names['maxLength']}}}$")]
+        case "minLength" | "maxLength" if "pattern" not in names:
+            return [_only_names(rf"^(?:.|\n){{{names.get('minLength', 0)},{names.get('maxLength', '')}}}$")]
         case "type" if "string" in (names["type"] if isinstance(names["type"], list) else [names["type"]]):
             return []
         case "title" | "description" | "$comment" | "examples" | "default":

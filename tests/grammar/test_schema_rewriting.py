@@ -54,6 +54,7 @@ def taken(schema: Any) -> list[Any]:
         {"propertyNames": {"enum": ["a", "c"]}},
         {"propertyNames": {"pattern": "^[ab]$"}},
         {"propertyNames": {"maxLength": 0}},
+        {"propertyNames": {"minLength": 1, "maxLength": 1}},
         {"propertyNames": False},
         {"contains": {"const": 1}, "maxItems": 2},
         {"contains": {"const": 1}, "minContains": 2, "maxItems": 3},
