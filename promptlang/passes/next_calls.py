@@ -28,6 +28,9 @@ from promptlang.graph import (
 from promptlang.passes.findings import Finding, Graphs, Passed
 
 NAME = "next_calls"
+
+_GO_ROUND = (ForNode, WhileNode, BeamNode, RequireNode)
+"""Nodes whose body may run again after its end."""
 _REPEATS = (ForNode, WhileNode, BeamNode, RequireNode)
 
 

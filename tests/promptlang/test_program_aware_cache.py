@@ -10,7 +10,7 @@ from recording_engine import RecordingEngine
 
 from promptlang.checker import check
 from promptlang.conversion import bind_arguments, to_json
-from promptlang.graph import CallNode, Graph, walk
+from promptlang.graph import CallNode, GenNode, Graph, walk
 from promptlang.interpreter import Interpreter, RunError
 from promptlang.loader import load
 from promptlang.lower import lower
@@ -206,6 +206,25 @@ program ask(x: str):
 """,
     )
     assert dict(graphs["main"].body.nodes[0].next_calls) == expected
+
+
+def test_the_rounds_of_a_beam_go_round(program: Write) -> None:
+    text = """
+program main():
+    "The fox"
+    beam depth=2 width=1 branch=2 by len(y) as paths:
+        y = ask("a")
+        z = gen(max_tokens=2)
+    return paths[0].y
+
+program ask(x: str):
+    "${x}"
+    y = gen(max_tokens=2)
+    return y
+"""
+    graph = graphs_of(program, text)["main"]
+    (answer,) = (node for node in walk(graph.body) if isinstance(node, GenNode))
+    assert dict(answer.next_calls) == {"ask": 1}
 
 
 def test_a_program_that_calls_itself_has_a_length(program: Write) -> None:
