@@ -13,7 +13,7 @@ test: $(VENV)/installed-dev
 	$(BIN)/pytest
 
 test-fast: $(VENV)/installed-dev
-	$(BIN)/pytest -m "not slow" -x
+	$(BIN)/pytest -m "not slow" -x --hypothesis-profile fast
 
 lint: $(VENV)/installed-dev build/types/promptlang
 	$(BIN)/ruff format --check .

@@ -4,10 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from promptlang.runtime.threads import spin_briefly
 
 spin_briefly()
+
+# `make test-fast` runs with this one; whatever asks for more than the usual number of examples asks for a multiple.
+settings.register_profile("fast", max_examples=10, deadline=None)
 
 
 @pytest.fixture

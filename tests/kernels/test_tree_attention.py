@@ -78,7 +78,7 @@ def lane(new: int, at: int, *context: tuple[int, int]) -> Lane:
     return Lane(context, np.arange(at, at + new, dtype=np.int32))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings.default.max_examples * 3 // 2, deadline=None)
 @given(trees(), st.integers(1, 4))
 def test_equals_each_sequence_alone(tree: tuple[list[Lane], int], groups: int) -> None:
     assert difference(*tree, groups) < 1e-5
@@ -90,7 +90,7 @@ def test_the_route_for_other_devices_gives_the_same(tree: tuple[list[Lane], int]
     assert difference(*tree, groups, torch.float64) < 1e-5
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings.default.max_examples * 3 // 2, deadline=None)
 @given(trees(), st.integers(1, 3), st.sampled_from([1, 2, 7, 16, 64, 100, 192, 300, 900]))
 def test_a_window_hides_what_is_too_far_back(tree: tuple[list[Lane], int], groups: int, window: int) -> None:
     assert difference(*tree, groups, window=window) < 1e-5

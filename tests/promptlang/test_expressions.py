@@ -82,7 +82,7 @@ def python_value(text: str) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=5 * settings.default.max_examples, deadline=None)
 @given(EXPRESSIONS)
 def test_what_both_can_evaluate_has_the_value_python_gives_it(text: str) -> None:
     ours = text.replace("True", "true").replace("False", "false").replace("None", "none")

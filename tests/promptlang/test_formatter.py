@@ -370,14 +370,14 @@ def respaced(text: str, tokens: Sequence[Token], changes: dict[int, int], unit: 
     return "".join(pieces)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(laid_out_anyhow())
 def test_any_layout_of_a_program_is_formatted_without_loss(text: str) -> None:
     assume(is_right(text))
     assert_nothing_is_lost(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(mutated_programs())
 def test_mutated_programs_are_formatted_without_loss_or_refused(text: str) -> None:
     if is_right(text):
@@ -403,7 +403,7 @@ def test_line_ends_are_kept_and_the_last_line_ends(newline: str, ending: str) ->
         "(" * 45 + "1" + ")" * 45,
         "f(" * 30 + "1,2" + ")" * 30,
         "+".join(["1"] * 90),
-        "[" + "1," * 5000 + "]",
+        "[" + "1," * 1000 + "]",
     ],
     ids=["lists", "groups", "calls", "sum", "items"],
 )

@@ -331,13 +331,13 @@ def look_at(text: str) -> None:
     to_json(found)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(mutated_programs())
 def test_mutated_programs_give_diagnostics_and_never_an_exception(text: str) -> None:
     look_at(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(st.lists(st.sampled_from([*PIECES, *string.ascii_lowercase, "record R:\n", "return ", "a: str\n"]), max_size=60))
 def test_any_text_gives_diagnostics_and_never_an_exception(pieces: list[str]) -> None:
     look_at("".join(pieces))
