@@ -116,14 +116,16 @@ class Engine:
             prompt.extend([self._start_token])
         self._refuse_oversized(request)
         answer = Answer(request)
-        job: Job
-        if isinstance(request, Generate):
-            job = GenerateJob(answer, request, self.cache, self.vocabulary)
-        else:
-            job = ScoreJob(answer, request, self.cache)
+        job = self.job(answer, request)
         self._scheduler.add(job)
         answer.on_cancel = lambda: self._scheduler.drop(job)
         return answer
+
+    def job(self, answer: Answer, request: Request) -> Job:
+        """What serves a request."""
+        if isinstance(request, Generate):
+            return GenerateJob(answer, request, self.cache, self.vocabulary)
+        return ScoreJob(answer, request, self.cache)
 
     @property
     def _start_token(self) -> int:

@@ -111,6 +111,7 @@ class ScoreJob:
         self.answer = answer
         self._request = request
         self.sequence = Sequence(cache, list(request.prompt.flush()))
+        self.options = request.options
         self._trie = build_trie(request.options)
         _cut_long_runs(self._trie)
         self._frontier: list[TrieNode] = []
@@ -216,7 +217,7 @@ class ScoreJob:
         opened = [child for node in self._planned or [self._trie] for child in node.children.values() if child.computes]
         self._frontier = [node for node in self._frontier if id(node) not in planned] + opened
         if self._request.best_only:
-            self._prune()
+            self._frontier = [node for node in self._frontier if self.can_win(node)]
         self._release_done()
         if not self._frontier:
             self._finish()
@@ -266,12 +267,13 @@ class ScoreJob:
         if node.option is not None and taken < 1.0:
             self._best = max(self._best, node.total + math.log1p(-taken))
 
-    def _prune(self) -> None:
-        """Give up what can't win: a path's total only falls as it grows.
+    def can_win(self, node: TrieNode) -> bool:
+        """Whether an option at or below a node may have the highest probability: a path's total only falls as it
+        grows.
 
         Below an option that may still win, everything stays: its own score is what its extensions leave of it.
         """
-        self._frontier = [node for node in self._frontier if self._bound(node) >= self._best]
+        return self._bound(node) >= self._best
 
     def _bound(self, node: TrieNode) -> float:
         """The most that an option at or below this node, or one that it extends, can reach."""
@@ -284,15 +286,21 @@ class ScoreJob:
 
     def _finish(self) -> None:
         usage = self._request.usage
-        logprobs: list[Logprobs | None] = [None] * len(self._request.options)
         for node in walk(self._trie):
             usage.option_tokens += len(node.tokens)
             usage.unscored_tokens += len(node.tokens) - len(node.logprobs)
-            if node.option is not None:
-                logprobs[node.option] = self._option_logprobs(node)
+        logprobs = self.logprobs()
         self._request.prompt.hold(self.sequence.node)
         self.release()
         self.answer.finish(Scored(logprobs))
+
+    def logprobs(self) -> list[Logprobs | None]:
+        """What is known of each option; see `Scored`."""
+        found: list[Logprobs | None] = [None] * len(self.options)
+        for node in walk(self._trie):
+            if node.option is not None:
+                found[node.option] = self._option_logprobs(node)
+        return found
 
     def _option_logprobs(self, node: TrieNode) -> Logprobs | None:
         pieces = []

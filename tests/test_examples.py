@@ -10,6 +10,8 @@ import pytest
 
 import promptlang.cli.execution as execution
 from promptlang.cli.app import execute
+from promptlang.cli.check import checked
+from promptlang.cli.cost import estimates
 from promptlang.runtime.loading import LoadedModel, load
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -92,8 +94,25 @@ def test_an_example_computes_each_token_once(command: list[str], fits: Callable[
     assert usage["cached_tokens"] + usage["computed_tokens"] == usage["requested_tokens"]
 
 
+@pytest.mark.parametrize("command", [command for command, _ in CASES], ids=[command[0] for command, _ in CASES])
+def test_an_example_costs_what_was_predicted(command: list[str], run: Run) -> None:
+    [report] = run(*command)
+    name, *pairs = [part for part in command if part != "--arg"]
+    [estimate] = estimates(checked(str(EXAMPLES / name)), 1, pairs).values()
+    for figure, between in estimate.figures.items():
+        assert between.low <= report["usage"][figure] <= between.high, figure
+
+
 def test_every_ticket_is_answered_in_its_row(run: Run) -> None:
     tickets = EXAMPLES / "tickets.jsonl"
     reports = run("triage.pl", "--data", str(tickets))
+    assert_rows_were_predicted([report["usage"] for report in reports])
     assert [report["row"] for report in reports] == list(range(20))
     assert all(is_reply(report["result"]) for report in reports)
+
+
+def assert_rows_were_predicted(usages: list[dict[str, Any]]) -> None:
+    """The cached share of all rows lies in the range that `check --cost --rows` tells, though it knows no ticket."""
+    estimate = estimates(checked(str(EXAMPLES / "triage.pl")), len(usages), [])["triage"]
+    requested, cached = (sum(usage[name] for usage in usages) for name in ("requested_tokens", "cached_tokens"))
+    assert estimate.cached_share.low <= cached / requested <= estimate.cached_share.high
