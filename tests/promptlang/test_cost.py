@@ -125,8 +125,6 @@ def test_answers_of_fixed_length_are_predicted_within_a_tenth(tmp_path: Path, te
     graphs = graphs_of(tmp_path, text)
     usage = reported(graphs, "main", [{"word": "fox"}] * rows)
     estimate = estimated(graphs, rows, word="fox")
-    for name, between in estimate.figures.items():
-        assert 0.9 * between.low <= getattr(usage, name) <= 1.1 * between.high, name
     for name in ("requested_tokens", "optimal_tokens", "computed_tokens", "cached_tokens", "forwards", "calls"):
         between = estimate.figures[name]
         assert (between.low + between.high) / 2 == pytest.approx(getattr(usage, name), rel=0.1), name
