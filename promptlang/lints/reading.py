@@ -20,6 +20,7 @@ from promptlang.graph import (
     RequireNode,
     ScoreNode,
     TextNode,
+    ToolNode,
     TurnNode,
     UseNode,
     WhileNode,
@@ -37,6 +38,7 @@ _READABLE = (
     UseNode,
     LetNode,
     CallNode,
+    ToolNode,
     ScoreNode,
     LogNode,
     PinNode,
@@ -95,7 +97,7 @@ class Reading:
                 return self._use(node)
             case LetNode(target=target, value=value):
                 self.assign(target, value, self)
-            case CallNode() | ScoreNode():
+            case CallNode() | ToolNode() | ScoreNode():
                 self._vary(node)
             case LogNode() | PinNode():
                 pass

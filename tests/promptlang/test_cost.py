@@ -1,7 +1,7 @@
 """What a rehearsal predicts, against what a run reports, on the tiny random model."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from textwrap import dedent
@@ -21,6 +21,7 @@ from promptlang.loader import load
 from promptlang.lower import lower
 from promptlang.passes import optimise
 from promptlang.runtime.usage import Usage
+from promptlang.tools import ToolFunction
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -37,10 +38,12 @@ def estimated(graphs: dict[str, Graph], rows: int = 1, **given: Any) -> Estimate
     return Rehearsal(graphs, "main", given, tiny_tokenizer(), 32).estimate(rows)
 
 
-def reported(graphs: dict[str, Graph], name: str, rows: list[dict[str, Any]]) -> Usage:
+def reported(
+    graphs: dict[str, Graph], name: str, rows: list[dict[str, Any]], tools: Mapping[str, ToolFunction] | None = None
+) -> Usage:
     """The numbers of rows that run together; one that fails counts up to there."""
     engine = tiny_engine(1 << 16)
-    interpreter = Interpreter(engine, graphs)
+    interpreter = Interpreter(engine, graphs, tools=tools or {})
     usages = [Usage() for _ in rows]
     tasks = [
         interpreter.start(name, bind_arguments(graphs[name], row), number, usage=usage)
@@ -149,11 +152,11 @@ def test_what_a_run_reports_lies_in_the_range(file: Path, name: str, rows: int) 
     graphs = optimise(lower(check(load(file)))).graphs
     rehearsal = Rehearsal(graphs, name, {}, tiny_tokenizer(), 32)
     estimate = rehearsal.estimate(rows)
-    usage = reported(graphs, name, [rehearsal.arguments(row) for row in range(rows)])
+    usage = reported(graphs, name, [rehearsal.arguments(row) for row in range(rows)], rehearsal.tools())
     for figure, between in estimate.figures.items():
         slack = RETOKENISED * getattr(usage, figure)
         assert between.low - slack <= getattr(usage, figure) <= between.high + slack, figure
-    share = usage.cached_tokens / usage.requested_tokens
+    share = usage.cached_tokens / max(1, usage.requested_tokens)
     assert estimate.cached_share.low - RETOKENISED <= share <= estimate.cached_share.high + RETOKENISED
 
 
