@@ -122,8 +122,23 @@ SHAPES = """
     """
 
 
+BEAM = """
+    program main(word: str):
+        user: "Which of the digits is like ${word}?"
+        beam depth=3 width=2 branch=3 by mark as paths:
+            user: "Which one?"
+            assistant: mark = gen(int in 1..9, temperature=1)
+        adopt paths[0]
+        user: "And which animal?"
+        assistant: animal = select("fox", "dog")
+        return [mark, animal]
+    """
+
+FIXED_LENGTHS = {"fork": FIXED, "calls": CALLS, "select": RULES, "shapes": SHAPES, "beam": BEAM}
+
+
 @pytest.mark.parametrize("rows", [1, 5])
-@pytest.mark.parametrize("text", [FIXED, CALLS, RULES, SHAPES], ids=["fork", "calls", "select", "shapes"])
+@pytest.mark.parametrize("text", FIXED_LENGTHS.values(), ids=FIXED_LENGTHS)
 def test_answers_of_fixed_length_are_predicted_within_a_tenth(tmp_path: Path, text: str, rows: int) -> None:
     graphs = graphs_of(tmp_path, text)
     usage = reported(graphs, "main", [{"word": "fox"}] * rows)
@@ -211,28 +226,6 @@ def test_answers_of_free_length_lie_in_the_range(tmp_path: Path) -> None:
         assert estimate.figures[name].low <= getattr(usage, name) <= estimate.figures[name].high, name
 
 
-@pytest.mark.slow
-def test_a_beam_is_predicted_within_a_tenth(tmp_path: Path) -> None:
-    graphs = graphs_of(
-        tmp_path,
-        """
-        program main(word: str):
-            user: "Which of the digits is like ${word}?"
-            beam depth=3 width=2 branch=3 by mark as paths:
-                user: "Which one?"
-                assistant: mark = gen(int in 1..9, temperature=1)
-            adopt paths[0]
-            user: "And which animal?"
-            assistant: animal = select("fox", "dog")
-            return [mark, animal]
-        """,
-    )
-    estimate, usage = estimated(graphs, word="fox"), reported(graphs, [{"word": "fox"}])
-    for name in PROMPT_FIGURES:
-        found = getattr(usage, name)
-        assert 0.9 * found <= estimate.figures[name].low <= estimate.figures[name].high <= 1.1 * found, name
-
-
 def test_retries_lie_in_the_range_from_none_to_all(tmp_path: Path) -> None:
     graphs = graphs_of(
         tmp_path,
@@ -248,6 +241,7 @@ def test_retries_lie_in_the_range_from_none_to_all(tmp_path: Path) -> None:
     assert (calls.low, calls.high) == (1, 4)
 
 
+@pytest.mark.slow
 def test_many_rows_cost_what_the_first_ones_show(tmp_path: Path) -> None:
     graphs = graphs_of(
         tmp_path,
