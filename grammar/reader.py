@@ -6,6 +6,7 @@ Values are `str`, `int`, `float`, `bool`, `None`, `list` and `dict` (records too
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -33,6 +34,9 @@ from promptlang.grammar.shapes import (
     Union,
 )
 
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+"""A number as people write it: more ways than an answer may be written in."""
+
 
 def read(shape: Shape, text: str) -> Any:
     """The value that a text stands for: the inverse of writing under the shape's constraint.
@@ -47,6 +51,8 @@ def read(shape: Shape, text: str) -> Any:
             return _fit(shape, text, "", {})
         case Constant(value=value) if text == constant_text(value):
             return value
+        case Float() if _NUMBER.fullmatch(text):
+            return _fit(shape, float(text), "", {})
         case Constant() | Int() | Float() | Bool() | Null():
             return _read_scalar(shape, text)
     return _fit(shape, _load(text), "", {})
@@ -65,11 +71,8 @@ def _read_scalar(shape: Shape, text: str) -> Any:
     regular = bare(shape)
     if regular is None or not matches(regular, text):
         raise ValueError(f"expected {describe(shape)}, not {text!r}")
-    match shape:
-        case Int():
-            return int(text)
-        case Float():
-            return float(text)
+    if isinstance(shape, Int):
+        return int(text)
     return {"true": True, "false": False, "none": None}[text]
 
 

@@ -25,6 +25,9 @@ class Work(Protocol):
     def measure(self, value: Value, depth: int = 0) -> None:
         """Use up the room that a whole value takes."""
 
+    def compare(self, value: Value, times: int = 1) -> None:
+        """Use up what it takes to compare a whole value that often."""
+
     def text(self, value: Value) -> str:
         """The text a value has in a prompt."""
 
@@ -324,13 +327,17 @@ def _str_split(work: Work, text: str, separator: Value = None, most: Value = -1)
     if between == "":
         raise work.refuse("`split` needs a separator that isn't empty")
     work.make(2 * len(text))
-    return list(text.split(between, _need(work, most, int, "split")))
+    parts = text.split(between, _need(work, most, int, "split"))
+    work.make_items(len(parts))
+    return list(parts)
 
 
 @_method(str, 0)
 def _str_splitlines(work: Work, text: str) -> Value:
     work.make(2 * len(text))
-    return list(text.splitlines())
+    lines = text.splitlines()
+    work.make_items(len(lines))
+    return list(lines)
 
 
 @_method(str, 1)
@@ -357,7 +364,7 @@ def _str_replace(work: Work, text: str, old: Value, new: Value, most: Value = -1
 
 @_method(list, 1)
 def _list_index(work: Work, items: list[Value], item: Value) -> Value:
-    work.step(len(items))
+    work.compare(item, len(items))
     if item not in items:
         raise work.refuse(f"{render_text(item)[:40]!r} is not in the list")
     return items.index(item)
@@ -365,7 +372,7 @@ def _list_index(work: Work, items: list[Value], item: Value) -> Value:
 
 @_method(list, 1)
 def _list_count(work: Work, items: list[Value], item: Value) -> Value:
-    work.step(len(items))
+    work.compare(item, len(items))
     return items.count(item)
 
 

@@ -17,6 +17,11 @@ from promptlang.values import Answered, Parts, RecordType, RecordValue, Value, r
 MOST_INTEGER_BITS = 4096
 MOST_DEPTH = 100
 ITEM_SIZE = 16
+COPIED_PER_STEP = 100
+"""Items that are copied in the time of a step."""
+
+COMPARED_PER_STEP = 1000
+"""Characters that are compared in the time of a step; an item counts as 16."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,12 @@ class _Evaluator(Work):
         self.make(ITEM_SIZE + (len(value) if isinstance(value, str) else 0))
         for item in _inside(value):
             self.measure(item, depth + 1)
+
+    def compare(self, value: Value, times: int = 1) -> None:
+        """Use up what it takes to compare a whole value that often: with equals it takes longest."""
+        before = self._size
+        self.measure(value)
+        self.step(times * (1 + (before - self._size) // COMPARED_PER_STEP))
 
     def text(self, value: Value) -> str:
         """The text that a value has in a prompt."""
@@ -274,10 +285,11 @@ class _Evaluator(Work):
     def _holds(self, symbol: str, left: Value, right: Value) -> bool:
         match symbol:
             case "==" | "!=":
-                self.measure(left)
+                self.compare(left)
                 return (left == right) == (symbol == "==")
             case "in" | "not in":
                 return self._contains(right, left) == (symbol == "in")
+        self.compare(left)
         if not _are_ordered(left, right):
             raise _Refused(f"`{symbol}` can't compare {type_name(left)} and {type_name(right)}")
         return bool(_ORDER[symbol](left, right))
@@ -289,7 +301,7 @@ class _Evaluator(Work):
         if isinstance(container, dict):
             return isinstance(item, str) and item in container
         if isinstance(container, list):
-            self.step(len(container))
+            self.compare(item, len(container))
             return item in container
         raise _Refused(f"`in` can't look for {type_name(item)} in {type_name(container)}")
 
@@ -328,6 +340,7 @@ class _Evaluator(Work):
     def items(self, value: Value) -> list[Value]:
         """What a loop over a value sees."""
         if isinstance(value, str | list | dict):
+            self.step(len(value) // COPIED_PER_STEP)
             return list(value)
         raise _Refused(f"{type_name(value)} can't be looped over")
 

@@ -170,9 +170,11 @@ def merge(scopes: list[Scope | None]) -> Scope | None:
 
 
 def _merge(first: Scope, second: Scope) -> Scope:
-    variables = {}
-    for name in first.variables | second.variables:
+    variables = first.variables | second.variables
+    for name in variables:
         a, b = first.variables.get(name), second.variables.get(name)
+        if a is b:
+            continue
         if a is None or b is None:
             known = a or b
             assert known is not None

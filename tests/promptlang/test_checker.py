@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from promptlang.checker.body import statements_of
 from promptlang.diagnostics import render_all
 from promptlang.grammar import shapes
 from promptlang.loader import load_source
+from promptlang.lower import lower
 from promptlang.source import Source
 from promptlang.values import RecordType, RecordValue
 
@@ -244,16 +246,33 @@ def long_program(turns: int) -> str:
     return "".join(programs)
 
 
-@pytest.mark.slow
-def test_checking_takes_time_in_proportion_to_length() -> None:
-    times = {}
-    for lines in (1000, 4000):
-        text = long_program(lines)
+def long_body(lines: int) -> str:
+    """One program with very many variables, and an `if` for each."""
+    part = (
+        '    user: "Question N ${x}"\n    assistant: aN = gen(max_tokens=5)\n'
+        '    if len(aN) > 3:\n        bN = aN.upper()\n    else:\n        bN = ""\n    log bN\n'
+    )
+    return "program p(x: str):\n" + "".join(part.replace("N", str(number)) for number in range(lines // 7))
+
+
+def front_end_seconds(text: str) -> float:
+    """Processor time to parse, check and lower a text: the least of two runs."""
+    spent = []
+    for _ in range(2):
         started = time.process_time()
-        assert checked(text).ok
-        times[lines] = time.process_time() - started
-    assert times[1000] < 2
-    assert times[4000] < 10 * times[1000]
+        result = checked(text)
+        assert result.ok
+        lower(result)
+        spent.append(time.process_time() - started)
+    return min(spent)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [long_program, long_body])
+def test_the_front_end_takes_time_in_proportion_to_length(program: Callable[[int], str]) -> None:
+    short = front_end_seconds(program(1000))
+    assert short < 2
+    assert front_end_seconds(program(4000)) < 8 * short
 
 
 def test_checking_loads_neither_torch_nor_transformers() -> None:

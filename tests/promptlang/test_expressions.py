@@ -1,6 +1,7 @@
 """Expressions have Python's values, within limits, and reach nothing of Python's own."""
 
 from collections.abc import Mapping
+from time import process_time
 from typing import Any
 
 import pytest
@@ -270,6 +271,29 @@ def test_python_objects_are_out_of_reach(text: str) -> None:
 )
 def test_work_and_results_are_bounded(text: str) -> None:
     refusal(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[xs in [ys] for i in range(20000)]",
+        "[[ys].count(xs) for i in range(20000)]",
+        "[xs in copies for i in range(20000)]",
+        "[xs <= ys for i in range(20000)]",
+        "[all(letters) for i in range(20000)]",
+        "[any(zeros) for i in range(20000)]",
+        "letters.split()",
+        "letters.split(' ')",
+        "letters.splitlines()",
+    ],
+)
+def test_values_from_outside_are_worked_on_in_bounds(text: str) -> None:
+    started = process_time()
+    numbers = list(range(50_000))
+    copies: list[Value] = [list(numbers)] * 1000
+    zeros: list[Value] = [0] * 1_000_000
+    refusal(text, xs=list(numbers), ys=list(numbers), copies=copies, letters="a \n" * 2_000_000, zeros=zeros)
+    assert process_time() - started < 10
 
 
 def test_limits_can_be_tightened() -> None:
