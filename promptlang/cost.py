@@ -20,7 +20,7 @@ from promptlang.grammar.shapes import Shape
 from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.graph import Graph
 from promptlang.interpreter import Interpreter, Outcome, Requires, RunError
-from promptlang.rehearsal import ALWAYS, LONGEST_CONTEXT, NEVER, GuessingEngine
+from promptlang.rehearsal import ALWAYS, LONGEST_CONTEXT, NEVER, GuessingEngine, Manner
 from promptlang.runtime.tokenizer import Tokenizer
 from promptlang.runtime.usage import Usage
 from promptlang.tasks import Task
@@ -44,8 +44,15 @@ STAND_IN_WORDS = 30
 """Words of text that stand for an argument that is not given."""
 
 STAND_IN_ITEMS = 3
-REHEARSALS = ((ALWAYS, 0), (ALWAYS, 1), (0.5, 2), (0.1, 3), (0.1, 4), (NEVER, 5), (NEVER, 6))
-"""How hasty the model is in each rehearsal, and its seed."""
+REHEARSALS = (
+    Manner(ALWAYS, 0, is_certain=True),
+    Manner(ALWAYS, 1),
+    Manner(0.5, 2),
+    Manner(0.1, 3),
+    Manner(0.1, 4),
+    Manner(NEVER, 5),
+    Manner(NEVER, 6, is_round=True),
+)
 
 MOST_ROWS = 64
 """Rows rehearsed; what more of them cost is taken from the second half of these."""
@@ -108,7 +115,7 @@ class Rehearsal:
             CostError: every rehearsal failed.
             ArgumentsError: a given argument does not fit.
         """
-        played = [self._play_all(rows, haste, seed) for haste, seed in REHEARSALS]
+        played = [self._play_all(rows, manner) for manner in REHEARSALS]
         if not any(one.succeeded for one in played):
             raise CostError(f"{self.name} failed in every rehearsal: {played[0].fault}")
         found = [one.figures for one in played]
@@ -117,20 +124,20 @@ class Rehearsal:
         figures = {name: Range(*_ends([round(cost[name]) for cost in found])) for name in FIGURES}
         return Estimate(rows, figures, Range(*_ends(shares)), assumed)
 
-    def _play_all(self, rows: int, haste: float, seed: int) -> "_Played":
+    def _play_all(self, rows: int, manner: Manner) -> "_Played":
         """That many rows; where they are many, what the first ones show."""
-        few = self._play(min(rows, MOST_ROWS), haste, seed)
+        few = self._play(min(rows, MOST_ROWS), manner)
         if rows <= MOST_ROWS:
             return few
-        half = self._play(MOST_ROWS // 2, haste, seed).figures
+        half = self._play(MOST_ROWS // 2, manner).figures
         more = (rows - MOST_ROWS) / (MOST_ROWS - MOST_ROWS // 2)
         return replace(
             few, figures={name: few.figures[name] + more * (few.figures[name] - half[name]) for name in half}
         )
 
-    def _play(self, rows: int, haste: float, seed: int) -> "_Played":
-        engine = GuessingEngine(self.tokenizer, haste, seed, POOL_TOKENS)
-        interpreter = Interpreter(engine, self.graphs, seed, self.tools(), _requires(haste))
+    def _play(self, rows: int, manner: Manner) -> "_Played":
+        engine = GuessingEngine(self.tokenizer, manner, POOL_TOKENS)
+        interpreter = Interpreter(engine, self.graphs, manner.seed, self.tools(), _requires(manner.haste))
         waiting = deque(range(rows))
         running: deque[tuple[Task[Outcome], Usage]] = deque()
 

