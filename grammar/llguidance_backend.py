@@ -1,6 +1,7 @@
 """Constraints served by llguidance: patterns, JSON and context-free grammars.
 
-It compiles in milliseconds, and a mask over 49,152 tokens took 4 µs, a copy of the state under 1 µs: forks are copies.
+It compiles in milliseconds, and a mask over 49,152 tokens took 4 µs. Forks are copies of the state, never of the
+grammar: under 1 µs at the start of an answer, and about 50 ns more a token of what is written.
 (Its lexer follows derivatives of regular expressions, its parser is Earley's.)
 """
 
