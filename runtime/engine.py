@@ -151,13 +151,12 @@ class Engine:
         return ExpectedRead(self.tree, self.tree.find(tokens), at)
 
     def pin(self, tokens: Ordered[int]) -> Node | None:
-        """Lock a computed prefix until `unpin`; None where it is not in the cache whole, or pins already hold half
-        the pool."""
+        """Lock what is computed of a prefix until `unpin`; None where nothing is, or pins already hold half the pool."""
         keys = np.array(tokens, dtype=np.int32)
         if self.tree.locked + len(keys) > self.cache.allocator.size // 2:
             return None
         match = self.tree.match(keys)
-        if match.length < len(keys):
+        if not match.length:
             return None
         self.tree.lock(match.node)
         self._pins += 1

@@ -508,15 +508,28 @@ def test_rows_beside_each_other_give_what_each_gives_alone(run: Runner) -> None:
         assert to_json(alone.wait(alone.start(graph.name, {"topic": topic}, row=row)).result) == together[row]
 
 
-def test_a_pin_is_locked_until_the_run_ends(run: Runner) -> None:
-    outcome = run.outcome("""
+@pytest.mark.parametrize("text", ["The quick brown fox jumps over the lazy dog.", "The quick brown fox "])
+@pytest.mark.parametrize("answer", ["gen(max_tokens=1)", "gen(max_tokens=4)", 'select("cat", "dog")'])
+def test_a_pin_is_locked_until_the_run_ends(run: Runner, text: str, answer: str) -> None:
+    interpreter = run.interpreter(f"""
         program main():
-            "The quick brown fox jumps over the lazy dog."
+            "{text}"
             pin
-            x = gen(max_tokens=3)
-            return x
+            x = {answer}
+            y = gen(max_tokens=3)
+            return y
         """)
-    assert outcome.result is not None
+    pinned: list[int] = []
+    engine_pin = run.engine.pin
+
+    def pin(tokens: list[int]) -> object:
+        node = engine_pin(tokens)
+        pinned.append(run.engine.tree.locked)
+        return node
+
+    run.engine.pin = pin  # type: ignore[assignment, method-assign]
+    interpreter.wait(interpreter.start("main", {}))
+    assert pinned[0] >= len(run.engine.tokenizer.encode(text)) - 1
     assert run.engine.tree.locked == 0
 
 
