@@ -121,13 +121,17 @@ def _const(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
 
 
 def _enum(values: Json, schema: dict[str, Json], place: Place) -> Alternatives:
-    for name in sorted(place.types):
-        yield from OTHER_VALUES[name]([value for value in values if type_of(value) == name], place)
+    listed = {name: [value for value in values if type_of(value) == name] for name in sorted(place.types)}
+    others = [name for name, some in listed.items() if not some]
+    if others:
+        yield {"type": others}
+    for name, some in listed.items():
+        if some:
+            yield from OTHER_VALUES[name](some, place)
 
 
 def _other_nulls(values: list[Json], place: Place) -> Alternatives:
-    if not values:
-        yield {"type": "null"}
+    yield from ()
 
 
 def _other_booleans(values: list[Json], place: Place) -> Alternatives:
@@ -138,9 +142,6 @@ def _other_booleans(values: list[Json], place: Place) -> Alternatives:
 
 def _other_numbers(values: list[Json], place: Place) -> Alternatives:
     ordered = sorted(set(values))
-    if not ordered:
-        yield {"type": "number"}
-        return
     yield {"type": "number", "exclusiveMaximum": ordered[0]}
     for low, high in pairwise(ordered):
         yield {"type": "number", "exclusiveMinimum": low, "exclusiveMaximum": high}
@@ -150,7 +151,7 @@ def _other_numbers(values: list[Json], place: Place) -> Alternatives:
 def _other_strings(values: list[Json], place: Place) -> Alternatives:
     if sum(map(len, values)) > MOST_CHARACTERS or any(len(value) > LONGEST_TEXT for value in values):
         raise ConstraintError('"not" over so many or so long texts in "const" or "enum" can\'t be enforced')
-    yield {"type": "string", "pattern": f"^{other_texts(values)}$"} if values else {"type": "string"}
+    yield {"type": "string", "pattern": f"^{other_texts(values)}$"}
 
 
 def other_texts(texts: list[str]) -> str:
@@ -193,7 +194,7 @@ def _exact_array(value: list[Json]) -> Json:
 def _other_objects(values: list[Json], place: Place) -> Alternatives:
     if any(values):
         raise ConstraintError('"not" over an object in "const" or "enum" of a JSON Schema can\'t be enforced')
-    yield {"type": "object", "minProperties": 1} if values else {"type": "object"}
+    yield {"type": "object", "minProperties": 1}
 
 
 OTHER_VALUES: dict[str, Callable[[list[Json], Place], Alternatives]] = {
