@@ -151,7 +151,7 @@ class Engine:
         return ExpectedRead(self.tree, self.tree.find(tokens), at)
 
     def pin(self, tokens: Ordered[int]) -> Node | None:
-        """Lock what is computed of a prefix until `unpin`; None where nothing is, or pins hold half the pool already."""
+        """Lock what is computed of a prefix until `unpin`; None where nothing is, or pins hold half the pool."""
         keys = np.array(tokens, dtype=np.int32)
         if self.tree.locked + len(keys) > self.cache.allocator.size // 2:
             return None
