@@ -5,7 +5,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
-from promptlang.tasks import Future
+from promptlang.tasks import Future, TaskCancelled
 
 T = TypeVar("T")
 
@@ -20,19 +20,24 @@ class Threads:
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._ends: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._ends: SimpleQueue[tuple[Future[Any], Callable[[], None]]] = SimpleQueue()
+        self._abandoned: set[Future[Any]] = set()
         self._started = 0
         self._running = 0
 
     def run(self, function: Callable[[], T]) -> Future[T]:
         """Begin a function in a thread; its value is there after a `deliver`."""
         future: Future[T] = Future()
-        self._calls.put(lambda: self._ends.put(_ended(function, future)))
+        self._calls.put(lambda: self._ends.put((future, self._ended(function, future))))
         self._running += 1
         if self._started < min(self._running, MOST_THREADS):
             self._started += 1
             Thread(target=self._work, daemon=True, name=f"promptlang-tool-{self._started}").start()
         return future
+
+    def abandon(self, future: Future[Any]) -> None:
+        """Nobody waits for a function any more: if it has not begun, it never does."""
+        self._abandoned.add(future)
 
     def deliver(self, *, wait: bool) -> bool:
         """Resolve the futures of the functions that have ended.
@@ -51,20 +56,22 @@ class Threads:
         return self._running < before
 
     def _deliver_next(self) -> None:
-        resolve = self._ends.get()
+        future, resolve = self._ends.get()
         self._running -= 1
+        self._abandoned.discard(future)
         resolve()
 
     def _work(self) -> None:
         while True:
             self._calls.get()()
 
-
-def _ended(function: Callable[[], Any], future: Future[Any]) -> Callable[[], None]:
-    """Run a function; gives what tells its future, for the loop's own thread to call."""
-    try:
-        value = function()
-    except BaseException as error:
-        failure = error
-        return lambda: future.reject(failure)
-    return lambda: future.resolve(value)
+    def _ended(self, function: Callable[[], T], future: Future[T]) -> Callable[[], None]:
+        """Run a function; gives what tells its future, for the loop's own thread to call."""
+        if future in self._abandoned:
+            return lambda: future.reject(TaskCancelled())
+        try:
+            value = function()
+        except BaseException as error:
+            failure = error
+            return lambda: future.reject(failure)
+        return lambda: future.resolve(value)

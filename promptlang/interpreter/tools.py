@@ -4,6 +4,7 @@ from promptlang.graph import ToolNode
 from promptlang.interpreter.machine import Machine
 from promptlang.interpreter.programs import bound
 from promptlang.interpreter.run import Frame, RunError
+from promptlang.tasks import TaskCancelled
 from promptlang.tools import ToolError, call
 
 
@@ -15,8 +16,12 @@ async def run_tool(machine: Machine, node: ToolNode, frame: Frame) -> None:
     function = machine.tools.get(tool.name)
     if function is None:
         raise RunError(f"nobody gave a function for the tool `{tool.name}`", node.span, frame.path)
+    running = machine.threads.run(lambda: call(tool, function, arguments))
     try:
-        value = await machine.threads.run(lambda: call(tool, function, arguments))
+        value = await running
+    except TaskCancelled:
+        machine.threads.abandon(running)
+        raise
     except ToolError as error:
         raise RunError(str(error), node.span, frame.path) from error
     frame.bind(node.target, value)

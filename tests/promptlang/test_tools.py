@@ -345,6 +345,48 @@ def test_a_branch_that_is_not_kept_is_not_waited_for() -> None:
     event.set()
 
 
+def test_a_call_that_waits_for_a_thread_does_not_begin_once_its_branch_is_cancelled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("promptlang.threads.MOST_THREADS", 1)
+    text = """
+        tool effect(index: int)
+
+        program main():
+            fork index in [0, 1, 2] as all:
+                effect(index)
+                keep first 1
+            effect(9)
+            return [one.index for one in all]
+        """
+    calls: list[int] = []
+
+    def effect(index: int) -> None:
+        calls.append(index)
+        if index == 1:
+            time.sleep(0.5)
+
+    assert run(text, effect=effect) == [0]
+    assert 2 not in calls
+    assert calls[-1] == 9
+
+
+def test_a_retry_calls_the_tool_again() -> None:
+    text = """
+        tool roll() -> int
+
+        program main() -> int:
+            "text"
+            while true:
+                got = roll()
+                require got > 2 else retry 5
+                break
+            return got
+        """
+    rolls = iter([1, 2, 3, 4])
+    assert run(text, roll=lambda: next(rolls)) == 3
+
+
 @pytest.mark.parametrize("passes", [True, False])
 def test_no_pass_drops_doubles_or_moves_a_call(passes: bool) -> None:
     text = """
