@@ -66,12 +66,19 @@ class AnswerText:
         return end - _incomplete_character(self._bytes[:end])
 
     def kept_tokens(self) -> tuple[int, bytes]:
-        """Where a stop string cuts the answer: how many tokens stay whole, and the bytes before the stop that the
-        next token had begun."""
+        """Where a stop string cuts the answer: how many tokens stay whole, and the bytes between them and the stop,
+        which begin and end with whole characters."""
         assert self.stopped_at is not None
         whole = sum(1 for end in self._ends if end <= self.stopped_at)
+        while whole and _goes_on_with_character(self._bytes, self._ends[whole - 1]):
+            whole -= 1
         start = self._ends[whole - 1] if whole else 0
         return whole, bytes(self._bytes[start : self.stopped_at])
+
+
+def _goes_on_with_character(data: bytearray, at: int) -> bool:
+    """Whether the byte at `at` is a later one of a UTF-8 character."""
+    return at < len(data) and data[at] & 0b1100_0000 == 0b1000_0000
 
 
 def _incomplete_character(data: bytes | bytearray) -> int:

@@ -2,6 +2,7 @@
 
 from tokenizers import (
     AddedToken,
+    Regex,
     Tokenizer,
     decoders,
     models,
@@ -74,4 +75,31 @@ def unigram_with_specials_as_pieces() -> Tokenizer:
     tokenizer = Tokenizer(models.Unigram(pieces, unk_id=0, byte_fallback=False))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
+    return _with_specials(tokenizer)
+
+
+def metaspace() -> Tokenizer:
+    """SentencePiece's Unigram with a space put before a text, as in T5 and XLM; characters it lacks are bytes."""
+    words = ["▁the", "▁fox", "▁dog", "▁dogs", "the", "fox", "do", "um", "▁j", "END"]
+    pieces = [
+        ("<unk>", -20.0),
+        *((f"<0x{byte:02X}>", -9.0) for byte in range(256)),
+        ("▁", -4.0),
+        *((chr(code), -6.0) for code in range(0x21, 0x7F)),
+        *((word, -2.0 - len(word) / 10) for word in words),
+    ]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=0, byte_fallback=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace()])
+    return _with_specials(tokenizer)
+
+
+def spaceless() -> Tokenizer:
+    """Longest match first, as WordPiece finds it, in a vocabulary where no piece begins with a space."""
+    characters = [chr(code) for code in range(0x20, 0x7F)] + list("\n\téü世界🙂☃")
+    words = ["the", "fox", "dog", "dogs", "jump", "jumps", "EN", "END"]
+    vocabulary = {piece: index for index, piece in enumerate(["<unk>", *characters, *words])}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="<unk>", continuing_subword_prefix=""))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\s"), "isolated")
+    tokenizer.decoder = decoders.Fuse()
     return _with_specials(tokenizer)

@@ -53,6 +53,14 @@ def test_a_stop_at_a_token_border_keeps_whole_tokens() -> None:
     assert answer.kept_tokens() == (2, b"")
 
 
+def test_a_character_that_ends_in_the_stops_token_is_kept_whole() -> None:
+    answer = AnswerText(["\n"])
+    snowman = "☃".encode()
+    push_all(answer, [b"A", snowman[:1], snowman[1:2], snowman[2:] + b"\n"])
+    assert answer.text == "A☃"
+    assert answer.kept_tokens() == (1, snowman)
+
+
 def test_withdrawn_text_is_no_part_of_the_answer_and_matches_no_stop() -> None:
     answer = AnswerText([" "], withdrawn=b" ")
     assert push_all(answer, [b" blue", b" sky"]) == "blue"
