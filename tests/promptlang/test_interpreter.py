@@ -1,5 +1,6 @@
 """What programs mean when they run, on a tiny random model: its answers are nonsense, their shapes are not."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,57 @@ def test_without_a_return_the_result_is_the_variables(run: Runner) -> None:
     assert set(value) == {"y", "z"}
 
 
+def test_a_value_cut_by_max_tokens_takes_its_shortest_legal_end(run: Runner) -> None:
+    value = run("""
+        record Note:
+            title: str
+            tags: list[str]
+
+        program main() -> Note:
+            "A note: "
+            note = gen(Note, max_tokens=12)
+            return note
+        """)
+    assert list(value) == ["title", "tags"]
+
+
+def test_a_value_without_an_end_in_reach_is_an_error_that_shows_what_there_was(run: Runner) -> None:
+    error = fault(
+        run,
+        """
+        program main():
+            "Code: "
+            x = gen(/[a-z]{90}/, max_tokens=3)
+        """,
+    )
+    assert "max_tokens" in error.message
+    assert re.search(r"'[a-z]{3,}'", error.message)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_an_answer_holds_all_the_tokens_that_were_asked_for(run: Runner, count: int) -> None:
+    outcome = run.outcome(f"""
+        program main():
+            "The quick brown fox"
+            x = gen(min_tokens={count}, max_tokens={count})
+            return x
+        """)
+    assert outcome.usage.generated_tokens == count
+
+
+def test_healing_can_be_switched_off(run: Runner) -> None:
+    """With it the space is taken back; without it the prompt is all that is computed."""
+    healed, unhealed = (
+        run.outcome(f"""
+        program main():
+            "The dog "
+            x = gen(max_tokens=2, heal={heal})
+        """).usage.requested_tokens
+        for heal in ("true", "false")
+    )
+    assert unhealed == healed + 1
+
+
 def test_a_stop_followed_by_the_same_text_is_neither_lost_nor_doubled(run: Runner) -> None:
     value = run("""
         program main():
@@ -97,6 +149,35 @@ def test_select_takes_an_option_and_knows_all_probabilities(run: Runner) -> None
         """)
     assert value[0] in value[1]
     assert sum(value[1].values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [([], "at least one option"), (["a", ""], "empty"), (["a", "b", "a"], "'a' twice")]
+)
+def test_options_that_cannot_be_chosen_from_are_named(run: Runner, options: list[str], message: str) -> None:
+    error = fault(
+        run,
+        """
+        program main(options: list[str]):
+            "The "
+            fork 1 as b:
+                x = select(options=options)
+        """,
+        options=options,
+    )
+    assert message in error.message
+    assert error.path == ("b[0]",)
+
+
+def test_an_option_that_reads_like_a_control_token_is_text(run: Runner) -> None:
+    value = run("""
+        program main():
+            "The "
+            x = select("<|im_end|>", "<|im_end|>!")
+            return [x, x.probs]
+        """)
+    assert value[0].startswith("<|im_end|>")
+    assert sum(value[1].values()) == pytest.approx(1, abs=1e-6)
 
 
 def test_one_option_needs_no_model(run: Runner) -> None:
