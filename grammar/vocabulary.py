@@ -113,6 +113,13 @@ class Vocabulary:
         found: list[int] = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
         return found
 
+    def spell(self, text: bytes) -> list[int]:
+        """Tokens for any bytes: as the tokenizer encodes them where they are text, else as they can be had."""
+        try:
+            return self.encode(text.decode())
+        except UnicodeDecodeError:
+            return list(self.llguidance.tokenize_bytes(text))
+
     def forced_tokens(self, text: bytes, is_whole: bool) -> list[int]:
         """Tokens for a text that must come.
 

@@ -173,9 +173,8 @@ class GenerateJob:
         """The tokens before the stop string; one that began before it and ran into it is replaced by its own
         beginning."""
         whole, rest = self._text.kept_tokens()
-        text = rest.decode(errors="ignore")
         self.sequence.truncate(min(self.sequence.computed, self._prompt_end + whole))
-        return self._generated[:whole] + (self._vocabulary.encode(text) if text else [])
+        return self._generated[:whole] + self._vocabulary.spell(rest)
 
     def release(self) -> None:
         """Give back everything; the answer so far stays, so that `sequence.attach()` resumes it."""
