@@ -12,5 +12,5 @@ MOST_SCHEMA_PARTS = 20_000
 DEEPEST_PART = 60
 """Schemas inside schemas, references followed too."""
 
-MOST_REFERENCES = 500
-"""Places that a schema refers to: llguidance follows them by recursion."""
+DEEPEST_CHAIN = 1000
+"""Lists and dicts of a schema inside one another, references followed: llguidance follows them by recursion."""

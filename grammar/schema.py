@@ -12,7 +12,7 @@ from typing import Any
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.limits import MOST_SPECIFICATION
 from promptlang.grammar.schema_document import FORMATS_ENFORCED, FORMATS_REFUSED, Document
-from promptlang.grammar.schema_layout import laid_out, with_parts
+from promptlang.grammar.schema_layout import check_chain, laid_out, with_parts
 from promptlang.grammar.schema_rewriting import rewritten
 
 OPTIONS: dict[str, Any] = {"whitespace_flexible": False, "json_allowed_escapes": 'nrbtf\\"'}
@@ -53,6 +53,7 @@ def prepare(text: str, spaced: bool = False) -> str:
     ready = _prepared(schema, Document(schema))
     if not isinstance(ready, dict):
         ready = {} if ready else {"anyOf": [False]}
+    check_chain(ready)
     return json.dumps({**ready, "x-guidance": {**OPTIONS, **(SPACED if spaced else {})}})
 
 

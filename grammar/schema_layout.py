@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from promptlang.grammar.errors import ConstraintError
-from promptlang.grammar.limits import DEEPEST_PART, MOST_REFERENCES
+from promptlang.grammar.limits import DEEPEST_CHAIN, DEEPEST_PART
 
 IN_ONE = {
     "additionalItems",
@@ -113,10 +113,6 @@ def laid_out(schema: Any) -> Any:
     schema = checked(schema)
     if isinstance(schema, bool):
         return schema
-    if len({part["$ref"] for part in _all_parts(schema) if _is_text(part, "$ref")}) > MOST_REFERENCES:
-        raise ConstraintError(
-            f"a JSON Schema with more than {MOST_REFERENCES} places that are referred to is too large"
-        )
     draft = str(schema.get("$schema"))
     if "draft-0" in draft:
         unknown = SINCE_2019 | (SINCE_6 | SINCE_7 if "-04" in draft else SINCE_7 if "-06" in draft else set())
@@ -218,6 +214,25 @@ def pointed(root: Any, reference: str) -> Any:
         else:
             return None
     return part
+
+
+def check_chain(root: dict[str, Any]) -> None:
+    """Check that a schema isn't too deep, references followed where they are first met.
+
+    Raises:
+        ConstraintError: it is.
+    """
+    met: set[str] = set()
+    waiting: list[tuple[Any, int]] = [(root, 0)]
+    while waiting:
+        part, depth = waiting.pop()
+        if depth > DEEPEST_CHAIN:
+            raise ConstraintError(f"schemas and references inside one another nest deeper than {DEEPEST_CHAIN}")
+        inside = [*part.values()] if isinstance(part, dict) else part if isinstance(part, list) else []
+        if isinstance(part, dict) and _is_text(part, "$ref") and part["$ref"] not in met:
+            met.add(part["$ref"])
+            inside.append(pointed(root, part["$ref"]))
+        waiting += [(value, depth + 1) for value in inside if isinstance(value, dict | list)]
 
 
 # Drafts ------------------------------------------------------------------------------------------------------

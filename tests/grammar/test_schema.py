@@ -150,6 +150,10 @@ def test_a_schema_that_makes_much_work_is_refused_in_time() -> None:
         {"anyOf": options, "unevaluatedProperties": False},
         {"additionalProperties": False, "properties": dict.fromkeys(map(str, range(30)), True), "maxProperties": 15},
         {"$defs": {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(5000)}, "$ref": "#/$defs/a0"},
+        {
+            "$defs": {f"a{n}": {"items": {"$ref": f"#/$defs/a{n + 1}"}} for n in range(3000)},
+            "items": {"$ref": "#/$defs/a0"},
+        },
         deep,
     ):
         started = time.process_time()
