@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from promptlang import ast
@@ -112,10 +112,10 @@ class _Help:
         self._write(f"{title}:")
         if doc:
             self._console.print(Padding(Text(doc), (0, 0, 0, INDENT), expand=False))
-        table = Table.grid(padding=(0, 2))
+        table = Table.grid(*[Column(overflow="fold") for _ in rows[0]], padding=(0, 2))
         for row in rows:
             table.add_row(*map(Text, row))
-        self._console.print(Padding(table, (0, 0, 0, INDENT), expand=False))
+        self._console.print(Padding(table, (0, 0, 0, INDENT)))
 
     def _text(self, text: str | None) -> None:
         if text:

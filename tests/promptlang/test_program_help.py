@@ -82,6 +82,16 @@ def test_docs_of_an_imported_record_are_shown(file: str, capsys: pytest.CaptureF
     assert "as JSON" not in text
 
 
+def test_no_word_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    (tmp_path / "p.pl").write_text("program main(q: str, another_long_parameter_name: int):\n    log q\n")
+    text = shown(capsys, str(tmp_path / "p.pl"), "--help")
+    assert text.count("required") == 2
+    assert "…" not in text
+
+
 def test_several_programs_are_listed(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys, file, "--help")
     assert "reply  Writes an answer." in text
