@@ -1,4 +1,4 @@
-"""Vocabularies: the embedded model's, and those of small tokenizers of two kinds."""
+"""Vocabularies: the embedded model's, and those of small tokenizers of three kinds."""
 
 import pytest
 import tiny_tokenizers
@@ -25,7 +25,7 @@ def byte_level() -> Vocabulary:
     return _tiny(tiny_tokenizers.byte_level())
 
 
-@pytest.fixture(scope="session", params=["byte_level", "sentence_piece"])
+@pytest.fixture(scope="session", params=["byte_level", "sentence_piece", "metaspace"])
 def vocabulary(request: pytest.FixtureRequest) -> Vocabulary:
     return _tiny(getattr(tiny_tokenizers, request.param)())
 
