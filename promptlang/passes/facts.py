@@ -135,3 +135,17 @@ def parts_of(value: Any) -> list[Any]:
     if isinstance(value, AstNode):
         return [getattr(value, item.name) for item in fields(value) if item.name != "span"]
     return list(value) if isinstance(value, tuple) else []
+
+
+def content(node: Any) -> Any:
+    """What a node says, whichever its id."""
+    if isinstance(node, Region):
+        return _contents(node.nodes)
+    if not isinstance(node, Node):
+        return node
+    named = [(item.name, content(getattr(node, item.name))) for item in fields(node) if item.name not in ("id", "span")]
+    return type(node), tuple(named)
+
+
+def _contents(nodes: Iterable[Node]) -> tuple[Any, ...]:
+    return tuple(map(content, nodes))

@@ -5,13 +5,11 @@ cache shares the tokens of a common beginning anyway; what this saves is buildin
 once a branch, and it lets the graph show what branches share.)
 """
 
-from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import takewhile
-from typing import Any
 
 from promptlang.graph import ForkNode, Graph, Node, Region, TextNode, TurnNode, map_regions
-from promptlang.passes.facts import inside
+from promptlang.passes.facts import content, inside
 from promptlang.passes.findings import Finding, Graphs, Passed
 
 NAME = "hoist"
@@ -47,20 +45,4 @@ def _is_shared(nodes: tuple[Node, ...], own: set[str]) -> bool:
     everything = list(inside(nodes))
     is_text = all(isinstance(node, TextNode | TurnNode) for node in everything)
     is_common = all(own.isdisjoint(node.reads) for node in everything)
-    return is_text and is_common and all(_content(node) == _content(nodes[0]) for node in nodes)
-
-
-def _content(node: Any) -> Any:
-    """What a node says, whichever its id."""
-    if isinstance(node, Region):
-        return _contents(node.nodes)
-    if not isinstance(node, Node):
-        return node
-    named = [
-        (item.name, _content(getattr(node, item.name))) for item in fields(node) if item.name not in ("id", "span")
-    ]
-    return type(node), tuple(named)
-
-
-def _contents(nodes: Iterable[Node]) -> tuple[Any, ...]:
-    return tuple(map(_content, nodes))
+    return is_text and is_common and all(content(node) == content(nodes[0]) for node in nodes)

@@ -1,14 +1,15 @@
 """Merging of identical siblings: where every branch of a fork must say the same, one runs and the others are copies.
 
-That is so for `fork N` when no answer in the body is drawn at random: the branches of a counted fork differ in nothing
-but their random numbers. A `keep` in the body compares branches and stays as it is.
+That is so for `fork N`, and for arms with equal bodies, when no answer in the body is drawn at random: such branches
+differ in nothing but their random numbers. A `keep` in the body compares branches and stays as it is. The branches of
+`fork x in xs` differ at least in their `x`.
 """
 
 from dataclasses import replace
 
 from promptlang.ast import Literal
 from promptlang.graph import ForkNode, Graph, KeepNode, Node, PinNode, Region, map_regions
-from promptlang.passes.facts import called_by, is_greedy, is_pure, keeps_in
+from promptlang.passes.facts import called_by, content, is_greedy, is_pure, keeps_in
 from promptlang.passes.findings import Finding, Graphs, Passed
 
 NAME = "merge"
@@ -31,13 +32,17 @@ def merge(graph: Graph, graphs: Graphs) -> Passed:
 
 
 def _is_uniform(node: ForkNode, graphs: Graphs) -> bool:
-    if node.kind != "count" or _is_single(node) or keeps_in(node.bodies[0]):
+    if node.kind == "each" or _is_single(node) or keeps_in(node.bodies[0]):
+        return False
+    if any(content(body) != content(node.bodies[0]) for body in node.bodies):
         return False
     body = node.bodies[0].nodes
     return is_pure(body, graphs) and all(map(_is_repeatable, called_by(body, graphs)))
 
 
 def _is_single(node: ForkNode) -> bool:
+    if node.kind == "arms":
+        return len(node.arms) == 1
     return isinstance(node.over, Literal) and node.over.value in (0, 1)
 
 

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import dedent
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from programs import programs
 from tiny_engine import tiny_engine
 
 from promptlang.checker import check
@@ -36,6 +39,7 @@ class Ran:
     """One run: what came out, and what it took."""
 
     result: Any
+    variables: Any
     usage: Usage
     texts: int
     graph: Graph
@@ -68,10 +72,10 @@ class Runner:
         engine, texts, usage = tiny_engine(tokens), Texts(), Usage()
         interpreter = Interpreter(engine, optimised.graphs)
         task = interpreter.start(graph.name, bind_arguments(graph, arguments), observer=texts, usage=usage)
-        result = to_json(interpreter.wait(task).result)
+        outcome = interpreter.wait(task)
         engine.check()
         assert not any(node.holds for node in engine.tree.nodes())
-        return Ran(result, usage, texts.count, graph, optimised)
+        return Ran(to_json(outcome.result), to_json(outcome.variables), usage, texts.count, graph, optimised)
 
     def both(self, text: str, name: str, **arguments: Any) -> tuple[Ran, Ran]:
         """Without any pass, and with this one; the results are the same."""
@@ -385,6 +389,29 @@ def test_branches_that_may_differ_are_not_merged(run: Runner, body: str) -> None
     assert not merged.told
 
 
+def test_arms_that_say_the_same_run_once(run: Runner) -> None:
+    plain, merged = run.both(
+        """
+        program main():
+            "The fox"
+            fork as b:
+                arm one:
+                    x = gen(max_tokens=4)
+                    " and"
+                    y = select("over", "under")
+                arm two:
+                    x = gen(max_tokens=4)
+                    " and"
+                    y = select("over", "under")
+            adopt b.two
+            z = gen(max_tokens=3)
+            return [b.one.x, b.two.x, b.one.y, b.two.text, b.two.index, z]
+        """,
+        "merge",
+    )
+    assert (plain.usage.calls, merged.usage.calls) == (5, 3)
+
+
 # Early calls -------------------------------------------------------------------------------------------------
 
 
@@ -590,6 +617,20 @@ PROGRAMS: Sequence[str] = (
 def test_all_passes_together_change_nothing(run: Runner, program: str) -> None:
     results = [run(program, *names).result for names in ((), *((name,) for name in PASSES), tuple(PASSES))]
     assert results == [results[0]] * len(results)
+
+
+CHOICES = [(), *((name,) for name in PASSES), tuple(PASSES)]
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(programs())
+def test_no_pass_changes_what_a_random_program_returns(text: str) -> None:
+    with TemporaryDirectory() as folder:
+        ran = [Runner(Path(folder))(text, *names, word="quick fox") for names in CHOICES]
+    assert [one.result for one in ran] == [ran[0].result] * len(ran)
+    kept = [one.variables for one, names in zip(ran, CHOICES, strict=True) if "dead" not in names]
+    assert kept == [ran[0].variables] * len(kept)
 
 
 def test_passes_leave_what_they_are_given_alone(run: Runner) -> None:
