@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from promptlang.runtime.threads import spin_briefly
+from promptlang.runtime.openmp import spin_briefly
 
 spin_briefly()
 

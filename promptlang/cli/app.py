@@ -14,7 +14,7 @@ from typing import NoReturn, TypeAlias
 from promptlang import __version__
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.cli.sizes import byte_count
-from promptlang.runtime.threads import spin_briefly
+from promptlang.runtime.openmp import spin_briefly
 
 
 def main() -> NoReturn:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from promptlang.runtime.threads import SPINS, spin_briefly
+from promptlang.runtime.openmp import SPINS, spin_briefly
 
 
 @pytest.fixture(autouse=True)
