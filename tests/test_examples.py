@@ -73,12 +73,17 @@ def is_answer(result: Any) -> bool:
     return list(result) == ["tool", "found", "reply"] and result["tool"] == "hours" and "9 to 13" in result["found"]
 
 
+def is_poem(result: Any) -> bool:
+    return list(result) == ["title", "lines", "score"] and len(result["lines"]) == 3 and result["score"] < 0
+
+
 TOOLS = ["--tools", str(EXAMPLES / "agent_tools.py")]
 CASES = [
     (["triage.pl", "--arg", "ticket=My bill is wrong"], is_reply),
     (["chat.pl"], is_conversation),
     (["tree_of_thought.pl"], is_plan),
     (["judge.pl"], is_verdict),
+    (["beam.pl"], is_poem),
     (["agent.pl", *TOOLS, "--arg", "question=When are you open on Saturday?"], is_answer),
 ]
 

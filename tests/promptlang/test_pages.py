@@ -1,28 +1,48 @@
-"""The programs in the reference are programs."""
+"""The programs in the reference and the tour are programs."""
 
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_engine import tiny_engine
+from tiny_engine import tiny_engine, tiny_tokenizer
 
 from promptlang.checker import check
+from promptlang.cost import Rehearsal
 from promptlang.diagnostics import render_all
+from promptlang.formatter import format_source
 from promptlang.interpreter import Interpreter
 from promptlang.loader import load_source
 from promptlang.lower import lower
+from promptlang.passes import optimise
 from promptlang.source import Source
 from promptlang.tools import functions_of, tools_of
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "language.md"
-PROGRAMS = re.findall(r"```promptlang\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+DOCS = Path(__file__).parent.parent.parent / "docs"
+PAGE = DOCS / "language.md"
+
+
+def programs_of(name: str) -> list[str]:
+    return re.findall(r"```promptlang\n(.*?)```", (DOCS / name).read_text(encoding="utf-8"), re.DOTALL)
+
+
+TOUR = programs_of("tour.md")
+PROGRAMS = [*programs_of("language.md"), *TOUR]
 
 
 @pytest.mark.parametrize("text", PROGRAMS, ids=[str(number) for number in range(len(PROGRAMS))])
-def test_every_program_of_the_reference_is_right(text: str) -> None:
-    found = check(load_source(Source(text, "docs/language.md"))).diagnostics
+def test_every_program_of_a_page_is_right_and_in_the_one_layout(text: str) -> None:
+    source = Source(text, "page")
+    found = check(load_source(source)).diagnostics
     assert not found, render_all(found)
+    assert format_source(source) == text
+
+
+@pytest.mark.parametrize("text", TOUR, ids=[str(number) for number in range(len(TOUR))])
+def test_every_program_of_the_tour_runs(text: str) -> None:
+    graphs = optimise(lower(check(load_source(Source(text, "tour"))))).graphs
+    for name in graphs:
+        assert Rehearsal(graphs, name, {}, tiny_tokenizer(), 1).estimate(1).figures["calls"].low > 0
 
 
 def test_the_tools_of_the_reference_serve_its_program() -> None:
