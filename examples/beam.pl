@@ -5,7 +5,7 @@
 # Look at: fifteen branches write lines in three rounds, and each round goes through the model in one batch. A poem's
 # earlier lines are in the cache, whichever of its branches goes on: they are computed once.
 
-"""Write a short poem, line by line, and keep what the model itself finds likely."""
+"""Write a short poem, line by line, and keep what the model itself finds likely but has not said yet."""
 
 
 record Poem:
@@ -24,10 +24,11 @@ program poem(topic: str = "rain on the roof", rounds: int in 1..8 = 3) -> Poem:
         assistant:
             line = gen(max_tokens=20, temperature=0.9, top_p=0.9, stop="\n", logprobs=true)
             require line.strip() != "" else retry 8 else "the model writes no line"
-        score = sum(line.logprobs) / len(line.logprobs)
+        likely = sum(line.logprobs) / len(line.logprobs)
+        score = likely - 100 if line.strip() in lines else likely
         lines = lines + [line.strip()]
     adopt poems[0]
 
     user: "Which title fits it?"
-    assistant: title = gen(str(max=40), max_tokens=16, temperature=0.5)
+    assistant: title = gen(max_tokens=12, temperature=0.5, stop="\n")
     return Poem(title=title, lines=lines, score=round(score, 2))
