@@ -2,6 +2,8 @@
 
 import math
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import cities
 import numpy as np
@@ -134,6 +136,31 @@ def test_giving_up_never_changes_the_winner(texts: list[str]) -> None:
     every, _ = ask(engine, prompt_of(engine, PROMPT), options)
     best, _ = ask(engine, prompt_of(engine, PROMPT), options, best_only=True)
     assert winner(options, best) == winner(options, every)
+
+
+def test_an_option_whose_extensions_take_its_probability_gives_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`10` is the likeliest token, but goes on in ways that are unlikely each; `20 21 23 25` is the likeliest whole."""
+    engine = tiny_engine()
+    prompt = prompt_of(engine, PROMPT)
+    table = torch.full((engine.tokenizer.vocab_size,) * 2, -20.0)
+    table[prompt.flush()[-1], [10, 20]] = torch.tensor([0.6, 0.4]).log()
+    table[10, 100:200] = torch.tensor(0.01).log()
+    table[[20, 21, 23], [21, 23, 25]] = 0.0
+    monkeypatch.setattr(engine.model, "forward", lambda batch, pool: Bigrams(table, batch.tokens[batch.rows]))
+    options = ((10,), *((10, token) for token in range(100, 200)), (20, 21, 23, 25), (20, 21, 23, 26), (20, 22))
+    logprobs, _ = ask(engine, prompt, options, best_only=True)
+    assert options[winner(options, logprobs)] == (20, 21, 23, 25)
+
+
+@dataclass
+class Bigrams:
+    """Logits that the token before decides alone."""
+
+    table: torch.Tensor
+    tokens: torch.Tensor
+
+    def rows(self, rows: Sequence[int]) -> torch.Tensor:
+        return self.table[self.tokens[list(rows)]]
 
 
 def test_what_was_scored_and_what_was_given_up_is_counted() -> None:
