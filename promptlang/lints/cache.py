@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from promptlang import faults
 from promptlang.ast import Expression, names_in
 from promptlang.diagnostics import Diagnostic
-from promptlang.graph import BeamNode, CallNode, ForkNode, ForNode, Graph, Node, Region, UseNode, WhileNode, walk
+from promptlang.graph import CallNode, ForkNode, ForNode, Graph, Node, Region, UseNode, WhileNode, walk
 from promptlang.lints.reading import Piece, Reading, known_constants
 from promptlang.source import Span
 from promptlang.values import Value
@@ -24,6 +24,19 @@ BYTES_A_TOKEN = 4
 
 Graphs = Mapping[str, Graph]
 Count = Callable[[str], int]
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call of a program; `is_again` says whether it stands in a loop or a fork."""
+
+    caller: Graph
+    node: CallNode
+    is_again: bool
+
+
+Calls = dict[str, list[_Call]]
+"""The calls of each program, by its name."""
 
 
 def estimate(text: str) -> int:
@@ -39,15 +52,16 @@ def lint(graphs: Graphs, count: Count = estimate) -> list[Diagnostic]:
         count: how many tokens a text has.
     """
     found: dict[Span, Diagnostic] = {}
+    calls = _all_calls(graphs)
     for graph in graphs.values():
-        for diagnostic in _lints_of(graph, graphs, count):
+        for diagnostic in _lints_of(graph, calls, count):
             found.setdefault(diagnostic.span, diagnostic)
     return sorted(found.values(), key=lambda one: (one.span.source.name, one.span.start))
 
 
-def _lints_of(graph: Graph, graphs: Graphs, count: Count) -> Iterator[Diagnostic]:
-    if _runs_often(graph, graphs):
-        yield from _in_calls(graph, graphs, count)
+def _lints_of(graph: Graph, calls: Calls, count: Count) -> Iterator[Diagnostic]:
+    if _runs_often(graph, calls):
+        yield from _in_calls(graph, calls.get(graph.name, []), count)
     names = {*_parameter_names(graph), *_bound_in(graph.body)}
     for node, values in _sharing(graph.body, known_constants(graph.constants, *names)):
         look = _in_branches if isinstance(node, ForkNode) else _in_rounds
@@ -88,8 +102,8 @@ def _behind_first(pieces: Sequence[Piece], count: Count) -> _Loss | None:
 # Calls -----------------------------------------------------------------------------------------------------------
 
 
-def _in_calls(graph: Graph, graphs: Graphs, count: Count) -> Iterator[Diagnostic]:
-    varying, fixed = _parameters(graph, graphs)
+def _in_calls(graph: Graph, calls: Sequence[_Call], count: Count) -> Iterator[Diagnostic]:
+    varying, fixed = _parameters(graph, calls)
     names = {*_parameter_names(graph), *_bound_in(graph.body)}
     reading = Reading({**known_constants(graph.constants, *names), **fixed}, varying)
     reading.region(graph.body)
@@ -98,13 +112,12 @@ def _in_calls(graph: Graph, graphs: Graphs, count: Count) -> Iterator[Diagnostic
         yield faults.text_behind_call(loss.span, loss.tokens, loss.behind)
 
 
-def _parameters(graph: Graph, graphs: Graphs) -> tuple[set[str], dict[str, Value]]:
+def _parameters(graph: Graph, calls: Sequence[_Call]) -> tuple[set[str], dict[str, Value]]:
     """The parameters that differ from call to call, and the values of those that are left at their defaults."""
-    calls = _calls_of(graph, graphs)
     defaults = Reading(dict(graph.constants), set())
     varying: set[str] = set()
     for parameter in graph.parameters:
-        given = [(caller, call.arguments.get(parameter.name)) for caller, call in calls]
+        given = [(call.caller, call.node.arguments.get(parameter.name)) for call in calls]
         if (not calls and parameter.default is None) or not _is_same(given):
             varying.add(parameter.name)
         elif parameter.default is not None and all(argument is None for _, argument in given):
@@ -123,26 +136,32 @@ def _is_same(given: Sequence[tuple[Graph, Expression | None]]) -> bool:
     return constant and all(argument == first for _, argument in given)
 
 
-def _calls_of(graph: Graph, graphs: Graphs) -> list[tuple[Graph, CallNode]]:
-    return [
-        (caller, node)
-        for caller in graphs.values()
-        for node in walk(caller.body)
-        if isinstance(node, CallNode) and node.callee == graph.name
-    ]
+def _all_calls(graphs: Graphs) -> Calls:
+    found: Calls = {}
+    for caller in graphs.values():
+        waiting = [(node, False) for node in caller.body.nodes]
+        while waiting:
+            node, again = waiting.pop()
+            if isinstance(node, CallNode):
+                found.setdefault(node.callee, []).append(_Call(caller, node, again))
+            again = again or isinstance(node, ForNode | WhileNode | ForkNode)
+            waiting += [(held, again) for region in node.regions for held in region.nodes]
+    return found
 
 
-def _runs_often(graph: Graph, graphs: Graphs, seen: frozenset[str] = frozenset()) -> bool:
+def _runs_often(graph: Graph, calls: Calls) -> bool:
     """Whether a program may run more than once: over rows of data, from several places, in a loop or a fork, or from a
     program that does."""
-    calls = _calls_of(graph, graphs)
-    if len(calls) != 1:
-        return True
-    [(caller, call)] = calls
-    again = [node for node in walk(caller.body) if isinstance(node, ForNode | WhileNode | ForkNode | BeamNode)]
-    if any(call in walk(Region((node,))) for node in again) or caller.name in seen:
-        return True
-    return _runs_often(caller, graphs, seen | {graph.name}) and bool(caller.parameters)
+    seen: set[str] = set()
+    while graph.name not in seen:
+        seen.add(graph.name)
+        mine = calls.get(graph.name, [])
+        if not mine:
+            return bool(graph.parameters)
+        if len(mine) > 1 or mine[0].is_again:
+            return True
+        graph = mine[0].caller
+    return True
 
 
 # Branches and rounds ---------------------------------------------------------------------------------------------
