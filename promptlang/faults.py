@@ -187,7 +187,8 @@ def unknown_type(span: Span, name: str, known: Iterable[str]) -> Diagnostic:
 
 
 def unknown_field(span: Span, owner: str, name: str, known: Iterable[str]) -> Diagnostic:
-    return Diagnostic("PL107", f"{owner} has no `{name}`", span, fix=did_you_mean(name, known))
+    fix = "ask for it: `gen(..., logprobs=true)`" if name == "logprobs" else did_you_mean(name, known)
+    return Diagnostic("PL107", f"{owner} has no `{name}`", span, fix=fix)
 
 
 def not_a_value(span: Span, name: str, what: str) -> Diagnostic:

@@ -58,6 +58,13 @@ class _Writing:
                 return known
             case "fork":
                 return self._fork(lines, known, name, inner)
+            case "beam":
+                return self._beam(lines, known, name, inner)
+            case "require":
+                lines.append(f"{name} = gen(max_tokens=2, temperature=2)")
+                inside, known = self.block([*known, name], 1, SIMPLE)
+                lines += [*inside, f'require "e" not in {name} else retry 64']
+                return known
             case _:
                 raise AssertionError(kind)
         return [*known, name]
@@ -92,9 +99,20 @@ class _Writing:
         lines.append(f"r{name} = {value}")
         return [*known, f"r{name}"]
 
+    def _beam(self, lines: list[str], known: list[str], name: str, kinds: tuple[str, ...]) -> list[str]:
+        by = self.draw(st.sampled_from([f"len(end{name})", f"len(last{name})", "0"]))
+        lines.append(f'last{name} = "none"')
+        after = self._nested(lines, f"beam depth=2 width=2 branch=2 by {by} as {name}:", [*known, f"last{name}"], kinds)
+        lines.append(f"    end{name} = {self.draw(st.sampled_from(after))}")
+        lines.append(f"    last{name} = gen(max_tokens=1, temperature=1)")
+        if self.draw(st.booleans()):
+            lines.append(f"adopt {name}[0]")
+        lines.append(f"r{name} = {name}[1].{self.draw(st.sampled_from(['end', 'last']))}{name}")
+        return [*known, f"r{name}"]
+
 
 SIMPLE = ("text", "gen", "select", "let", "call")
-ALL = (*SIMPLE, "if", "for", "fork", "fork")
+ALL = (*SIMPLE, "if", "for", "fork", "fork", "beam", "require")
 
 
 @st.composite

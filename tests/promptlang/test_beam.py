@@ -206,3 +206,18 @@ def test_a_beam_ranks_by_numbers(run: Runner) -> None:
     )
     assert "number" in error.message
     assert error.path == ("paths[0][0]",)
+
+
+def test_branches_of_equal_paths_differ(run: Runner) -> None:
+    texts = run("""
+        program main():
+            "Words:"
+            rounds = 0
+            beam depth=2 width=16 branch=4 by 0 as paths:
+                if rounds > 0:
+                    gen(max_tokens=6, temperature=2)
+                " and"
+                rounds = rounds + 1
+            return [path.text for path in paths]
+        """)
+    assert len(set(texts)) == 16

@@ -228,3 +228,21 @@ def test_a_count_of_retries_that_makes_no_sense_is_refused(run: Runner) -> None:
     assert "from 0 to 64" in fault(run, program, n=65).message
     assert "from 0 to 64" in fault(run, program, n=-1).message
     assert "after 2 retries" in fault(run, program, n=2).message
+
+
+def test_variables_are_what_they_were_at_the_checkpoint(run: Runner) -> None:
+    seen = Seen()
+    outcome = run.outcome(
+        """
+        program main() -> int:
+            "A digit:"
+            tries = 0
+            x = gen(int in 0..9, temperature=3)
+            tries = tries + 1
+            require x == 0 else retry 64
+            return tries
+        """,
+        observer=seen,
+    )
+    assert seen.withdrawn
+    assert outcome.result == 1

@@ -15,4 +15,4 @@ program p(ask: bool):
 #! 5:25 PL412 `logprobs` goes with text and numbers, not with int | none [leave it out, or ask for the parts one by one]
 #! 6:19 PL412 `logprobs` goes with text and numbers, not with json [leave it out, or ask for the parts one by one]
 #! 7:22 PL405 `logprobs` must be true or false, written out, not an expression
-#! 11:11 PL107 str has no `logprobs`
+#! 11:11 PL107 str has no `logprobs` [ask for it: `gen(..., logprobs=true)`]
