@@ -363,7 +363,8 @@ class BodyChecker:
         end = self._scope
         if end is not None:
             self._inference.expect(statement.by, shapes.Float(), "what paths are ranked by", end, "a number")
-        if not samples(statement.body, self._checked):
+        is_single = isinstance(statement.branch, ast.Literal) and statement.branch.value == 1
+        if not is_single and not samples(statement.body, self._checked):
             self._report(faults.nothing_sampled(_first_line(statement.span), "every branch of a path says the same"))
         fields = {name: known.type for name, known in (end or scope).variables.items() if name in own}
         self._bind_fork(statement.name, Branches(Branch(fields, PATH_PARTS)), statement, scope)

@@ -26,6 +26,7 @@ class Runner:
         file.write_text(dedent(text).strip() + "\n")
         checked = check(load(file))
         assert checked.ok, checked.diagnostics
+        self.diagnostics = checked.diagnostics
         self.graphs = lower(checked)
         self.engine = engine or tiny_engine()
         return Interpreter(self.engine, self.graphs, seed)

@@ -221,3 +221,14 @@ def test_branches_of_equal_paths_differ(run: Runner) -> None:
             return [path.text for path in paths]
         """)
     assert len(set(texts)) == 16
+
+
+def test_a_beam_of_single_branches_needs_nothing_drawn_at_random(run: Runner) -> None:
+    run.interpreter("""
+        program main():
+            "Digits:"
+            beam depth=3 width=1 branch=1 by x as paths:
+                x = gen(int in 0..9)
+            return paths[0].x
+        """)
+    assert run.diagnostics == []
