@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-os.environ.setdefault("GOMP_SPINCOUNT", "2000")  # as the command line does; see runtime/openmp.py
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")  # as the command line does; see runtime/openmp.py
 
 import numpy as np
 import torch

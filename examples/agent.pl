@@ -1,6 +1,6 @@
-# The model picks one of three tools, writes typed arguments for it, and answers with what the tool returns.
+# The model picks one of three tools and writes typed arguments for it; the program answers with what the tool returns.
 #
-#     promptlang run examples/agent.pl --tools examples/agent_tools.py --arg question="When are you open on Saturday?"
+#     promptlang run examples/agent.pl --tools examples/agent_tools.py --arg question="Do you have any lemons?"
 #
 # Look at: the arguments can't be of a wrong type, for each `gen` is held to one. What a tool returns is checked, too,
 # before the program sees it.
@@ -8,14 +8,13 @@
 """Answer a shop's customer with the help of tools."""
 
 type Day = "Monday" | "Tuesday" | "Wednesday" | "Thursday" | "Friday" | "Saturday" | "Sunday"
-type Item = "apples" | "bread" | "cheese" | "honey"
+type Item = "apples" | "eggs" | "lemons" | "pears"
 
 
 record Answer:
     tool: str
     ## What the tool returned, as text.
     found: str
-    reply: str
 
 
 ## How many of an item the shop has.
@@ -33,15 +32,16 @@ fragment example(question: str, call: str):
     assistant: "${call}"
 
 
-program agent(
+program main(
     ## What the customer asks.
-    question: str = "Do you have any honey?",
+    question: str = "When are you open on Saturday?",
 ) -> Answer:
     system: "You name the tool that a question needs, and then its arguments."
-    use example("Is there any bread?", "stock(bread)")
+    use example("Are there any eggs?", "stock(eggs)")
     use example("What is 3 times 4?", "multiply(3, 4)")
     use example("When do you close on Friday?", "hours(Friday)")
     use example("How many apples are left?", "stock(apples)")
+    use example("How many pears do you have?", "stock(pears)")
     use example("How much are 20 pieces at 15 each?", "multiply(20, 15)")
     use example("Are you open on Sunday?", "hours(Sunday)")
     user: "${question}"
@@ -51,7 +51,7 @@ program agent(
         if name == "stock":
             item = gen(Item)
             count = stock(item)
-            found = "There are ${count} ${item}."
+            found = "We have ${count} ${item}."
         elif name == "multiply":
             first = gen(int in 0..999)
             ","
@@ -61,11 +61,7 @@ program agent(
         else:
             day = gen(Day)
             open = hours(day)
-            found = "On ${day} the shop is open: ${open}."
+            found = "Opening hours on ${day}: ${open}."
         ")"
 
-    user: "The tool says: ${found} Tell the customer so, politely."
-    assistant:
-        "Dear customer,"
-        reply = gen(max_tokens=40, stop="\n\n")
-    return Answer(tool=name, found=found, reply=reply)
+    return Answer(tool=name, found=found)

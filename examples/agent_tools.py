@@ -1,6 +1,6 @@
 """The tools of agent.pl: a small shop's stock, its calculator and its calendar."""
 
-STOCK = {"apples": 14, "bread": 3, "cheese": 0, "honey": 8}
+STOCK = {"apples": 14, "eggs": 3, "lemons": 8, "pears": 0}
 OPENING = {"Monday": "closed", "Saturday": "9 to 13", "Sunday": "closed"}
 
 

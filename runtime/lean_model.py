@@ -184,7 +184,7 @@ class _Layer:
 
     def _attend(self, x: torch.Tensor, step: _Step) -> torch.Tensor:
         shape, index = self._shape, self._index
-        heads = self._queries_keys_values(x).view(len(x), -1, shape.head_size).transpose(0, 1)
+        heads = self._queries_keys_values(x).view(x.shape[0], -1, shape.head_size).transpose(0, 1)
         straight, values = torch.split_with_sizes(heads, [shape.heads + shape.kv_heads, shape.kv_heads])
         if self._head_norm is not None:
             straight = self._head_norm(straight)
@@ -199,7 +199,7 @@ class _Layer:
             step.batch.plans[shape.window(index)],
             shape.head_size**-0.5,
         )
-        return self._output(attended.reshape(len(x), -1))
+        return self._output(attended.reshape(x.shape[0], -1))
 
 
 def _says_its_windows(config: Mapping[str, Any]) -> bool:

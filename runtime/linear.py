@@ -138,4 +138,4 @@ class LinearByRows:
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """[rows, in] to [rows, out]."""
-        return self.few(x) if len(x) <= self._limit.rows else self.many(x)
+        return self.few(x) if x.shape[0] <= self._limit.rows else self.many(x)

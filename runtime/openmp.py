@@ -5,12 +5,12 @@ Importing this does not load torch: what it sets must stand before torch does.
 
 import os
 
-SPINS = "2000"
-"""About a tenth of a millisecond, which is longer than the pauses inside a step.
+SPINS = "10000"
+"""Longer than the pauses inside a step last.
 
-GNU's OpenMP, which torch has on Linux, spins for some 16 ms by default. Where another program wants a core too, that
-time is taken from it, and when the next part of the step comes, the thread that spun has used its share up and waits
-for the other program: a step then takes ten to forty times as long.
+GNU's OpenMP, which torch has on Linux, spins thirty times as long by default. Where another program wants a core too,
+that time is taken from it, and when the next part of the step comes, the thread that spun has used its share up and
+waits for the other program. With fewer spins, threads sleep within a step, and each wakes late.
 """
 
 

@@ -70,7 +70,7 @@ def is_verdict(result: Any) -> bool:
 
 
 def is_answer(result: Any) -> bool:
-    return list(result) == ["tool", "found", "reply"] and result["tool"] == "hours" and "9 to 13" in result["found"]
+    return list(result) == ["tool", "found"] and result["tool"] == "hours" and "9 to 13" in result["found"]
 
 
 def is_poem(result: Any) -> bool:
