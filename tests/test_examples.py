@@ -96,7 +96,7 @@ def test_an_example_computes_each_token_once(command: list[str], fits: Callable[
     assert uncached["result"] == cached["result"]
     assert usage["computed_tokens"] <= usage["optimal_tokens"] + usage["calls"]
     assert all_computed["computed_tokens"] == all_computed["requested_tokens"] == usage["requested_tokens"]
-    assert usage["cached_tokens"] > usage["requested_tokens"] / 2
+    assert usage["cached_tokens"] > 0.4 * usage["requested_tokens"]
     assert usage["cached_tokens"] + usage["computed_tokens"] == usage["requested_tokens"]
 
 
