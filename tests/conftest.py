@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from hypothesis import settings
 from promptlang.runtime.openmp import spin_briefly
 
 spin_briefly()
+# A shell that runs the tests in the background has them ignore interrupts, and every command that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # `make test-fast` runs with this one; whatever asks for more than the usual number of examples asks for a multiple.
 settings.register_profile("fast", max_examples=10, deadline=None)
