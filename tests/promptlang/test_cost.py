@@ -163,6 +163,9 @@ PROGRAMS = [
 RETOKENISED = 0.01
 """What the model wrote is tokenised anew where it is an argument; the tiny model writes what nobody would."""
 
+SHARE = 0.02
+"""Rehearsals have all answers short or all long; in a run the rows differ, and the share may lie a little outside."""
+
 
 @pytest.mark.parametrize("rows", [1, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("file", "name"), PROGRAMS, ids=[f"{file.stem}-{name}" for file, name in PROGRAMS])
@@ -175,7 +178,7 @@ def test_what_a_run_reports_lies_in_the_range(file: Path, name: str, rows: int) 
         slack = RETOKENISED * getattr(usage, figure)
         assert between.low - slack <= getattr(usage, figure) <= between.high + slack, figure
     share = usage.cached_tokens / max(1, usage.requested_tokens)
-    assert estimate.cached_share.low - RETOKENISED <= share <= estimate.cached_share.high + RETOKENISED
+    assert estimate.cached_share.low - SHARE <= share <= estimate.cached_share.high + SHARE
 
 
 def test_an_option_that_is_given_up_early_is_in_the_range(tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ def test_an_exception_names_the_statement_the_branch_and_the_place() -> None:
     found = fault(text, find=find)
     assert "`find` failed: KeyError: 'no such number'" in found.message
     assert "test_tools.py:" in found.message
-    assert found.path == ("tries[0]",)
+    assert found.path in [(f"tries[{index}]",) for index in range(3)], "the tool runs for all at once"
     assert found.span.text == "x = find(10)"
 
 
