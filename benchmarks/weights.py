@@ -7,12 +7,14 @@ import os
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
-import gc
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from time import process_time
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from rich.console import Console
 from rich.table import Table
@@ -23,7 +25,11 @@ from promptlang.runtime.loading import load
 from promptlang.runtime.model import Model
 from promptlang.runtime.slots import Run
 
-DTYPES = ["float32", "bfloat16", "int4"]
+Logprobs = npt.NDArray[np.float32]
+
+KINDS = [("float32", False), ("bfloat16", False), ("int4", False), ("int4", True)]
+"""A `--dtype`, and whether with `--deterministic`."""
+
 SIBLINGS = [1, 4, 8, 16, 32]
 PREFIX, TAIL, CHUNK, REPEATS = 512, 16, 512, 7
 TEXT = Path(__file__).parents[1] / "docs" / "language.md"
@@ -62,10 +68,10 @@ def resident_mebibytes() -> int:
     return int(fields["RssAnon"].split()[0]) // 1024
 
 
-def measure(dtype: str, exact: torch.Tensor | None) -> tuple[list[str], torch.Tensor]:
-    """A row of the table, and log-probabilities [tokens, vocabulary] of the text."""
+def measure(dtype: str, one_layout: bool, exact: Logprobs | None) -> tuple[list[str], Logprobs]:
+    """A row of the table, and log-probabilities float32 [tokens, vocabulary] of the text."""
     before = resident_mebibytes()
-    loaded = load(dtype=dtype)
+    loaded = load(dtype=dtype, one_layout=one_layout)
     model = loaded.model
     memory = resident_mebibytes() - before
     pool = KvPool(model.shape, 2048, model.dtype)
@@ -74,27 +80,35 @@ def measure(dtype: str, exact: torch.Tensor | None) -> tuple[list[str], torch.Te
     steps = [milliseconds(model, pool, siblings(count)) for count in SIBLINGS]
     prefill = CHUNK / milliseconds(model, pool, chunk(list(range(100, 100 + CHUNK)))) * 1e3
     tokens = loaded.tokenizer.encode(TEXT.read_text(encoding="utf-8"))[:TEXT_TOKENS]
-    logprobs = model.forward(chunk(tokens, wants_all=True), pool).whole().double().log_softmax(-1)
-    divergence, same = distance(logprobs, logprobs if exact is None else exact)
-    row = [dtype, *(f"{step:.0f}" for step in steps), f"{prefill:.0f}", str(memory), f"{divergence:.5f}", f"{same:.3f}"]
-    return row, logprobs
+    logprobs = model.forward(chunk(tokens, wants_all=True), pool).whole().log_softmax(-1)
+    divergence, same = distance(logprobs, logprobs if exact is None else torch.from_numpy(exact))
+    row = [
+        model.weights,
+        *(f"{step:.0f}" for step in steps),
+        f"{prefill:.0f}",
+        str(memory),
+        f"{divergence:.5f}",
+        f"{same:.3f}",
+    ]
+    return row, logprobs.numpy()
 
 
 def distance(logprobs: torch.Tensor, exact: torch.Tensor) -> tuple[float, float]:
     """Mean Kullback-Leibler divergence, and the share of positions with the same likeliest token."""
-    divergence = (exact.exp() * (exact - logprobs)).sum(-1).mean()
+    divergence = (exact.double().exp() * (exact.double() - logprobs.double())).sum(-1).mean()
     return float(divergence), float((logprobs.argmax(-1) == exact.argmax(-1)).double().mean())
 
 
 def main() -> None:
     table = Table("weights", *(f"{count} rows, ms" for count in SIBLINGS), "prefill, tokens/s", "MiB", "KL", "same top")
     exact = None
-    for dtype in DTYPES:
-        row, logprobs = measure(dtype, exact)
-        exact = logprobs if exact is None else exact
-        table.add_row(*row)
-        gc.collect()
-    Console().print(table)
+    # A process each: what one model freed would hide what the next one takes.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as processes:
+        for dtype, one_layout in KINDS:
+            row, logprobs = processes.submit(measure, dtype, one_layout, exact).result()
+            exact = logprobs if exact is None else exact
+            table.add_row(*row)
+    Console(width=150).print(table)
 
 
 if __name__ == "__main__":
