@@ -12,6 +12,7 @@ from textwrap import wrap
 
 from promptlang.ast import Expression, Literal
 from promptlang.drawing.picture import Flow, Group, Picture, Step, all_steps, one_line
+from promptlang.drawing.tokens import counted
 from promptlang.drawing.tree import short
 from promptlang.graph import AdoptNode, BeamNode, CallNode, ForkNode, KeepNode, Node, PinNode, ToolNode
 from promptlang.passes import Finding
@@ -130,7 +131,7 @@ class _Program:
         parameters = ", ".join(parameter.name for parameter in graph.parameters)
         rows = [_row(f"<b>{escape(graph.name)}</b>({escape(parameters)})")]
         if self.picture.first_tokens:
-            rows.append(_row(_small(f"every run begins with the same {self.picture.first_tokens} tokens of text")))
+            rows.append(_row(_small(f"every run begins with the same {counted(self.picture.first_tokens)} of text")))
         return self._write(rows, "white")
 
     # Steps -------------------------------------------------------------------------------------------
@@ -310,7 +311,7 @@ class _Program:
 
     def _shared_notes(self, step: Step) -> list[str]:
         shared = _shared_tokens(self.picture.steps, step.node.id)
-        return [f"branches share what is blue: {shared} tokens of text, data and answers"] if shared else []
+        return [f"branches share what is blue: {counted(shared)} of text, data and answers"] if shared else []
 
     # Data and what is gone ---------------------------------------------------------------------------
 
@@ -372,7 +373,7 @@ def _fill(step: Step) -> str:
 def _head(step: Step, inner: Sequence[Step]) -> str:
     """The line above a box's rows: who speaks, and how long the text is."""
     tokens = sum(one.tokens or 0 for one in inner)
-    said = f"{tokens} tokens" if tokens else ""
+    said = counted(tokens) if tokens else ""
     role = f'<font point-size="9"><b>{escape(step.label)}</b>  </font>' if step.kind == "turn" else ""
     return _row(role + _small(said))
 

@@ -3,6 +3,11 @@
 from promptlang.drawing.picture import Count
 
 
+def counted(tokens: int) -> str:
+    """A number of tokens, in words."""
+    return "1 token" if tokens == 1 else f"{tokens} tokens"
+
+
 def token_counter() -> Count | None:
     """Counts the tokens of a text; None where the embedded model is not installed, or was never run."""
     from promptlang.runtime import embedded, gguf_files

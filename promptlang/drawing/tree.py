@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from promptlang.drawing.picture import Group, Picture, Step, one_line
+from promptlang.drawing.tokens import counted
 
 WIDEST = 72
 """Characters of a label."""
@@ -16,7 +17,7 @@ def tree(picture: Picture) -> str:
     graph = picture.graph
     lines = [f"program {graph.name}({', '.join(parameter.name for parameter in graph.parameters)})"]
     if picture.first_tokens:
-        lines[0] += f"  every run begins with the same {picture.first_tokens} tokens of text"
+        lines[0] += f"  every run begins with the same {counted(picture.first_tokens)} of text"
     lines += [f"{mark} {text}" for mark, text in _steps(picture.steps, "")]
     lines += [
         f"x {finding.node.span.position.line:4}  {short(finding.node.span.text)}  ({finding.name}: {finding.what})"
@@ -28,7 +29,7 @@ def tree(picture: Picture) -> str:
 def _steps(steps: Sequence[Step], indent: str) -> Iterator[tuple[str, str]]:
     for step in steps:
         line = step.node.span.position.line
-        tokens = f"  {step.tokens} tokens" if step.tokens is not None else ""
+        tokens = f"  {counted(step.tokens)}" if step.tokens is not None else ""
         notes = "".join(f"  ({note})" for note in step.notes)
         mark = "=" if step.is_shared else " "
         yield mark, f"{line:4}  {indent}{describe(step)}{tokens}{notes}"
