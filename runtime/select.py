@@ -5,11 +5,13 @@ Options are token sequences; `logprobs[i]` is float64 [tokens of option i], or N
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.scoring import TrieNode, build_trie, walk
 
 Rule: TypeAlias = Literal["sum", "mean", "prior", "greedy"]
@@ -30,6 +32,21 @@ class Selection:
     index: int
     scores: list[float]
     probs: list[float]
+
+
+KEPT = 1024
+"""Lists of options whose tokens are kept in memory."""
+
+
+@lru_cache(KEPT)
+def encode_options(texts: tuple[str, ...], vocabulary: Vocabulary) -> Options:
+    """The tokens of options; kept, for whoever asks again.
+
+    Args:
+        texts: of the options.
+        vocabulary: of the model.
+    """
+    return tuple(tuple(vocabulary.encode(text)) for text in texts)
 
 
 def scores(rule: Rule, options: Options, logprobs: Logprobs, prior: Logprobs | None = None) -> list[float]:

@@ -1,4 +1,4 @@
-"""Compiles what a program's answers need, beside the loading of the model."""
+"""Makes what a program's answers need, beside the loading of the model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,34 +9,38 @@ from promptlang.grammar.shapes import Shape
 from promptlang.runtime import embedded, gguf_files
 
 
-def compile_ahead(shapes: Sequence[Shape], model: str) -> Thread:
-    """Begin to compile constraints; the compiler keeps them, and whoever asks for one again finds it.
+def compile_ahead(shapes: Sequence[Shape], options: Sequence[tuple[str, ...]], model: str) -> Thread:
+    """Begin to compile constraints and to encode options; both are kept, and whoever asks for one again finds it.
 
     Args:
         shapes: what answers must look like.
+        options: the texts of each `select`.
         model: as `--model` names it. Only the embedded model's tokenizer is at hand before the model is.
 
     Returns:
         The thread that does it, to be joined before the program runs.
     """
-    gguf = embedded.find_gguf() if model == "embedded" and shapes else None
+    gguf = embedded.find_gguf() if model == "embedded" and (shapes or options) else None
     folder = None if gguf is None else gguf_files.folder_of(gguf)
     known = folder if folder is not None and folder.is_dir() else None
-    thread = Thread(target=_compile, args=(shapes, known), daemon=True)
+    thread = Thread(target=_compile, args=(shapes, options, known), daemon=True)
     thread.start()
     return thread
 
 
-def _compile(shapes: Sequence[Shape], folder: Path | None) -> None:
+def _compile(shapes: Sequence[Shape], options: Sequence[tuple[str, ...]], folder: Path | None) -> None:
     if folder is None:
         return
     from promptlang.grammar.compiler import compile_constraint
     from promptlang.grammar.vocabulary import Vocabulary
+    from promptlang.runtime.select import encode_options
 
     tokenizer = gguf_files.load_tokenizer(folder)
     vocabulary = Vocabulary(
         tokenizer.token_bytes, tokenizer.special_ids, tokenizer.eos_ids, tokenizer.encode, tokenizer.fingerprint
     )
+    for texts in options:
+        encode_options(texts, vocabulary)
     for shape in shapes:
         try:
             compile_constraint(shape, vocabulary)

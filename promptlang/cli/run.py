@@ -19,7 +19,7 @@ from promptlang.cli.rows import read_rows, rows_in
 from promptlang.conversion import ArgumentsError, bind_arguments
 from promptlang.graph import Graph
 from promptlang.lower import lower
-from promptlang.passes.ahead import shapes_ahead
+from promptlang.passes.ahead import options_ahead, shapes_ahead
 from promptlang.tools import ToolError, ToolFunction, functions_of, load_functions, python_signature, tools_of
 
 if TYPE_CHECKING:
@@ -149,8 +149,10 @@ def _run_rows(job: Job, source: str, common: dict[str, Any]) -> ExitCode:
 
 
 def _session(job: Job) -> "Session":
-    """The job with its model loaded and its constraints compiled."""
-    compiling = compile_ahead(shapes_ahead(job.graph, job.graphs), job.options.model)
+    """The job with its model loaded, its constraints compiled and its options encoded."""
+    compiling = compile_ahead(
+        shapes_ahead(job.graph, job.graphs), options_ahead(job.graph, job.graphs), job.options.model
+    )
     with job.loading() as tell:
         from promptlang.cli.execution import Session
 

@@ -19,7 +19,7 @@ from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.requests import Answer, Generate, Generated, Scored, ScoreOptions
 from promptlang.runtime.sampler import Sampling
-from promptlang.runtime.select import choose, scores
+from promptlang.runtime.select import choose, encode_options, scores
 from promptlang.runtime.usage import Usage
 from promptlang.tasks import Future, TaskCancelled
 from promptlang.values import Value, answered, render_text
@@ -98,7 +98,7 @@ async def run_select(machine: Machine, node: SelectNode, frame: Frame) -> None:
     prompt = frame.prompt
     prompt.flush()
     withdrawn = heal(prompt, machine.engine.vocabulary) if options.get("heal", True) else b""
-    encoded = tuple(tuple(machine.engine.tokenizer.encode(withdrawn.decode() + text)) for text in texts)
+    encoded = encode_options(tuple(withdrawn.decode() + text for text in texts), machine.engine.vocabulary)
     rule, temperature = options.get("by", "sum"), options.get("temperature", 0.0)
     best_only = rule == "sum" and temperature == 0 and not node.reads_scores
     if len(encoded) == 1:

@@ -1,11 +1,13 @@
 """Ahead of time: what a run will have to compile, known before a model is there."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
+from promptlang.expressions import EvaluationError, evaluate
 from promptlang.grammar.shapes import Shape, Str
-from promptlang.graph import GenNode, Graph
+from promptlang.graph import GenNode, Graph, Node, SelectNode
 from promptlang.passes.facts import called_by
 from promptlang.passes.findings import Graphs
+from promptlang.values import Value, render_text
 
 
 def shapes_ahead(graph: Graph, graphs: Graphs) -> tuple[Shape, ...]:
@@ -19,3 +21,29 @@ def shapes_ahead(graph: Graph, graphs: Graphs) -> tuple[Shape, ...]:
 
 def _constrained(shapes: Iterable[Shape | None]) -> Iterable[Shape]:
     return (shape for shape in shapes if shape is not None and shape != Str())
+
+
+def options_ahead(graph: Graph, graphs: Graphs) -> tuple[tuple[str, ...], ...]:
+    """The texts of all options that are known before a run, a tuple a `select`, each once; those of the programs it
+    calls too."""
+    nodes = called_by(graph.body.nodes, graphs)
+    return tuple(dict.fromkeys(_known(nodes, graph.constants)))
+
+
+def _known(nodes: Iterable[Node], constants: Mapping[str, Value]) -> Iterator[tuple[str, ...]]:
+    for node in nodes:
+        if isinstance(node, SelectNode) and node.reads <= constants.keys():
+            try:
+                options = _options(node, constants)
+            except EvaluationError:
+                continue  # the run will fail with this error, at its place
+            yield tuple(map(render_text, options))
+
+
+def _options(node: SelectNode, constants: Mapping[str, Value]) -> list[Value]:
+    listed = node.options.get("options")
+    if listed is None:
+        return [evaluate(choice, constants) for choice in node.choices]
+    options = evaluate(listed, constants)
+    assert isinstance(options, list), "the checker lets only a list stand here"
+    return options

@@ -20,7 +20,7 @@ from promptlang.interpreter import Interpreter, RunError, SilentObserver
 from promptlang.loader import load
 from promptlang.lower import lower
 from promptlang.passes import PASSES, Optimised, UnknownPassError, optimise, pass_names
-from promptlang.passes.ahead import shapes_ahead
+from promptlang.passes.ahead import options_ahead, shapes_ahead
 from promptlang.runtime.usage import Usage
 
 
@@ -554,6 +554,20 @@ def test_the_shapes_of_all_answers_are_known_before_the_run(run: Runner) -> None
             return [[one.x, one.y] for one in b]
         """)
     assert shapes_ahead(graphs["main"], graphs) == (Int(1, 5), Bool())
+
+
+def test_options_known_before_a_run_are_found_and_others_left(run: Runner) -> None:
+    graphs = run.graphs("""
+        const TEAMS = ["red", "blue"]
+
+        program main(more: list[str]):
+            x = select("yes", "no")
+            y = select(options=TEAMS)
+            z = select(options=more)
+            w = select("yes", "no", x)
+            return [x, y, z, w]
+        """)
+    assert set(options_ahead(graphs["main"], graphs)) == {("yes", "no"), ("red", "blue")}
 
 
 # All together ------------------------------------------------------------------------------------------------
