@@ -25,7 +25,7 @@ ANY_CHARACTER = r"(?:.|\n)"
 ANYTHING = f"{ANY_CHARACTER}*"
 
 LONGEST_TEXT = 120
-MOST_CHARACTERS = 20_000
+MOST_CHARACTERS = 10_000
 """Of texts that must not be written."""
 
 UNSAYABLE = {
@@ -155,14 +155,19 @@ def _other_strings(values: list[Json], place: Place) -> Alternatives:
 
 
 def other_texts(texts: list[str]) -> str:
-    """A regular expression for all texts but some."""
-    nexts: dict[str, list[str]] = {}
+    """A regular expression for all texts but some: flat, for engines nest groups only so deep.
+
+    A text is another one if it leaves each of them at some character, or ends before they do.
+    """
+    nexts: dict[str, dict[str, None]] = {text: {} for text in texts} | {"": {}}
     for text in texts:
-        if text:
-            nexts.setdefault(text[0], []).append(text[1:])
-    options = [_other_character([*nexts]) + ANYTHING]
-    options += [_character(first) + other_texts(rests) for first, rests in nexts.items()]
-    return f"(?:{'|'.join(options)}){'' if '' in texts else '?'}"
+        for end, character in enumerate(text):
+            nexts.setdefault(text[:end], {})[character] = None
+    options = []
+    for prefix, following in nexts.items():
+        leaves = f"(?:{_other_character([*following])}{ANYTHING})"
+        options.append("".join(map(_character, prefix)) + leaves + ("" if prefix in texts else "?"))
+    return f"(?:{'|'.join(options)})"
 
 
 def _character(character: str) -> str:

@@ -153,3 +153,8 @@ def test_all_texts_but_some_are_told_by_one_expression(texts: list[str], other: 
     grammar = to_grammar(Schema(json.dumps({"type": "string", "pattern": f"^{other_texts(texts)}$"})), "")
     for text in {*texts, other, *(text + "a" for text in texts), *(text[:-1] for text in texts)}:
         assert accepts(grammar, json.dumps(text, ensure_ascii=False)) == (text not in texts)
+
+
+def test_a_long_text_can_be_forbidden() -> None:
+    grammar = to_grammar(Schema(json.dumps({"type": "string", "not": {"const": "0" * 120}})), "")
+    assert [accepts(grammar, json.dumps("0" * count)) for count in (119, 120, 121)] == [True, False, True]
