@@ -159,7 +159,7 @@ def other_texts(texts: list[str]) -> str:
 
     A text is another one if it leaves each of them at some character, or ends before they do.
     """
-    nexts: dict[str, dict[str, None]] = {text: {} for text in texts} | {"": {}}
+    nexts: dict[str, dict[str, None]] = {text: {} for text in ["", *texts]}
     for text in texts:
         for end, character in enumerate(text):
             nexts.setdefault(text[:end], {})[character] = None
