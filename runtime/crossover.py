@@ -57,7 +57,7 @@ def kept_limit(folder: Path, products: Sequence[LinearByRows], dtype: torch.dtyp
     """`measured_limit`, from a file where there is one for this machine and these products.
 
     Args:
-        folder: where the file is.
+        folder: where the file is; it is there.
         products, dtype: see `measured_limit`.
 
     Raises:
@@ -90,7 +90,6 @@ def _read(file: Path) -> dict[str, int]:
 
 def _write(file: Path, limits: dict[str, int]) -> None:
     """Whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f"{file.name}.{os.getpid()}")
     partial.write_text(json.dumps(limits, indent=1), encoding="utf-8")
     partial.replace(file)

@@ -1,6 +1,7 @@
 """What a pass says about next tokens, computed as far as it is asked for: the head is a large part of a small step."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Protocol
 
@@ -43,7 +44,7 @@ class KnownLogits:
 
     def rows(self, rows: Sequence[int]) -> torch.Tensor:
         """See `Logits.rows`."""
-        return self._logits if len(rows) == len(self._logits) else self._logits[torch.tensor(rows)]
+        return _picked(self._logits, rows)
 
     def tokens(self, row: int, tokens: torch.Tensor) -> torch.Tensor:
         """See `Logits.tokens`."""
@@ -72,8 +73,7 @@ class HeadLogits:
     @torch.inference_mode()
     def rows(self, rows: Sequence[int]) -> torch.Tensor:
         """See `Logits.rows`."""
-        wanted = self._hidden if len(rows) == len(self._hidden) else self._hidden[torch.tensor(rows)]
-        return self._head(wanted).float()
+        return self._head(_picked(self._hidden, rows)).float()
 
     @torch.inference_mode()
     def tokens(self, row: int, tokens: torch.Tensor) -> torch.Tensor:
@@ -85,6 +85,11 @@ class HeadLogits:
     def whole(self) -> torch.Tensor:
         """See `Logits.whole`."""
         return self.rows(range(len(self._hidden)))
+
+
+def _picked(table: torch.Tensor, rows: Sequence[int]) -> torch.Tensor:
+    """Some rows of a table; all of them in order without a copy."""
+    return table if list(rows) == list(range(len(table))) else table[torch.tensor(rows)]
 
 
 class TimedLogits:
@@ -100,16 +105,18 @@ class TimedLogits:
 
     def rows(self, rows: Sequence[int]) -> torch.Tensor:
         """See `Logits.rows`."""
-        started = perf_counter()
-        try:
+        with self._timed():
             return self._logits.rows(rows)
-        finally:
-            self.seconds += perf_counter() - started
 
     def tokens(self, row: int, tokens: torch.Tensor) -> torch.Tensor:
         """See `Logits.tokens`."""
+        with self._timed():
+            return self._logits.tokens(row, tokens)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
         started = perf_counter()
         try:
-            return self._logits.tokens(row, tokens)
+            yield
         finally:
             self.seconds += perf_counter() - started

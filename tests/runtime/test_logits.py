@@ -32,6 +32,7 @@ def test_rows_and_tokens_are_parts_of_the_whole(logits: Logits) -> None:
     torch.testing.assert_close(logits.whole(), EXPECTED)
     torch.testing.assert_close(logits.rows([3, 1]), EXPECTED[[3, 1]])
     torch.testing.assert_close(logits.rows(range(5)), EXPECTED)
+    torch.testing.assert_close(logits.rows([4, 3, 2, 1, 0]), EXPECTED.flip(0))
     torch.testing.assert_close(logits.tokens(2, torch.tensor([7, 0, 39])), EXPECTED[2, [7, 0, 39]])
 
 
