@@ -13,13 +13,13 @@ from time import perf_counter
 
 import numpy as np
 
-from promptlang.runtime.block_cache import BLOCK, BlockCache
-from promptlang.runtime.eviction import make_policy
-from promptlang.runtime.no_cache import NoCache
-from promptlang.runtime.radix_tree import RadixTree
-from promptlang.runtime.simulator import Call, Replay, belady, footprint, replay, replay_program
-from promptlang.runtime.slots import SlotAllocator, Slots
-from promptlang.runtime.workloads import TRACE_BLOCK, agent_program, read_trace, read_trees
+from promptlang.runtime.cache.eviction import make_policy
+from promptlang.runtime.cache.radix_tree import RadixTree
+from promptlang.runtime.cache.slots import SlotAllocator, Slots
+from promptlang.runtime.simulation.block_cache import BLOCK, BlockCache
+from promptlang.runtime.simulation.no_cache import NoCache
+from promptlang.runtime.simulation.simulator import Call, Replay, belady, footprint, replay, replay_program
+from promptlang.runtime.simulation.workloads import TRACE_BLOCK, agent_program, read_trace, read_trees
 
 TRACE_BUDGET = 2_600_000
 """Tokens of cache for the traces."""

@@ -27,7 +27,7 @@ import numpy as np
 from constraint_engines import PEERS, Engine, Promptlang, Refused, State
 
 from promptlang.grammar.vocabulary import Vocabulary
-from promptlang.runtime import embedded, gguf_files
+from promptlang.runtime.models import embedded, gguf_files
 
 BASELINE = Path(__file__).with_name("constraints.json")
 RIGHT, WRONG_ACCEPT, WRONG_REFUSAL = "right", "wrong accepts", "wrong refusals"

@@ -28,14 +28,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from peers import Decoder, LlamaCpp, Transformers
 
-from promptlang.runtime import embedded, gguf_files
+from promptlang.runtime.cache.eviction import make_policy
+from promptlang.runtime.cache.radix_tree import RadixTree
+from promptlang.runtime.cache.slots import SlotAllocator
 from promptlang.runtime.engine import Engine, EngineOptions
-from promptlang.runtime.eviction import make_policy
-from promptlang.runtime.loading import LoadedModel, load
-from promptlang.runtime.radix_tree import RadixTree
+from promptlang.runtime.models import embedded, gguf_files
+from promptlang.runtime.models.loading import LoadedModel, load
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.requests import Generate
-from promptlang.runtime.slots import SlotAllocator
 from promptlang.runtime.usage import Usage
 
 DTYPES = ["float32", "int4"]

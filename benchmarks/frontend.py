@@ -6,10 +6,10 @@ the lines cost more. The parser's tables are made before the clock starts.
 
 from time import process_time
 
-from promptlang.checker import check
-from promptlang.loader import Bundle, load_source
-from promptlang.lower import lower
-from promptlang.source import Source
+from promptlang.checker.check import check
+from promptlang.compiler.lower import lower
+from promptlang.diagnostics.source import Source
+from promptlang.syntax.loader import Bundle, load_source
 
 LINES = (100, 1_000, 10_000)
 

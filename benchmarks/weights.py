@@ -20,10 +20,10 @@ from rich.console import Console
 from rich.table import Table
 
 from promptlang.runtime.batch import Batch, Lane, build_batch
-from promptlang.runtime.kv_pool import KvPool
-from promptlang.runtime.loading import load
-from promptlang.runtime.model import Model
-from promptlang.runtime.slots import Run
+from promptlang.runtime.cache.kv_pool import KvPool
+from promptlang.runtime.cache.slots import Run
+from promptlang.runtime.models.loading import load
+from promptlang.runtime.models.model import Model
 
 Logprobs = npt.NDArray[np.float32]
 

@@ -4,8 +4,8 @@ from functools import cache, lru_cache
 
 from llguidance import LLMatcher
 
-from promptlang.grammar.llguidance_backend import LlguidanceConstraint, compile_grammar
-from promptlang.grammar.regex import Regex, to_text
+from promptlang.grammar.engines.llguidance_backend import LlguidanceConstraint, compile_grammar
+from promptlang.grammar.regular.regex import Regex, to_text
 from promptlang.grammar.vocabulary import Vocabulary
 
 END = 256

@@ -7,15 +7,15 @@ shape, prefix and tokenizer; none takes long enough to be worth a place on disk.
 
 from functools import lru_cache
 
-from promptlang.grammar.automaton import table_cost
 from promptlang.grammar.constraint import Constraint
+from promptlang.grammar.engines.llguidance_backend import compile_grammar
+from promptlang.grammar.engines.outlines_backend import OutlinesConstraint
+from promptlang.grammar.engines.trie import TrieConstraint
 from promptlang.grammar.lark import to_grammar
-from promptlang.grammar.llguidance_backend import compile_grammar
-from promptlang.grammar.outlines_backend import OutlinesConstraint
-from promptlang.grammar.regex import literal, then
-from promptlang.grammar.scalars import bare, constant_text
+from promptlang.grammar.regular.automaton import table_cost
+from promptlang.grammar.regular.regex import literal, then
+from promptlang.grammar.regular.scalars import bare, constant_text
 from promptlang.grammar.shapes import Bool, Constant, Null, Shape, Union
-from promptlang.grammar.trie import TrieConstraint
 from promptlang.grammar.vocabulary import Vocabulary
 
 LARGEST_TABLE = 64

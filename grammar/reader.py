@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from promptlang.grammar.acceptor import accepts, matches
+from promptlang.grammar.json_schema.schema import check_instance
 from promptlang.grammar.lark import to_grammar
-from promptlang.grammar.regex_parser import parse
-from promptlang.grammar.scalars import bare, constant_text
-from promptlang.grammar.schema import check_instance
+from promptlang.grammar.regular.regex_parser import parse
+from promptlang.grammar.regular.scalars import bare, constant_text
 from promptlang.grammar.shapes import (
     AnyJson,
     Bool,

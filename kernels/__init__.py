@@ -1,1 +1,4 @@
-"""Attention over a tree of shared prefixes: kernels, each beside a plain torch reference."""
+"""Attention over a tree of prefixes, one file an idea, with a plain reference beside it.
+
+May import: nothing of ours.
+"""

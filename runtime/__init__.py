@@ -1,1 +1,4 @@
-"""The engine: prompt state, radix tree, KV pool, scheduler, batches, model, sampler."""
+"""The engine: requests in, answers out, one model pass a step; start at `engine.py`.
+
+May import: its rooms (`cache/`, `models/`, `text/`), kernels, grammar.
+"""

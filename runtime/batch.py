@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from promptlang.kernels.plan import AttentionPlan, plan
-from promptlang.runtime.slots import Run
+from promptlang.runtime.cache.slots import Run
 
 
 @dataclass(frozen=True)

@@ -11,22 +11,22 @@ import torch
 from promptlang.grammar.constraint import ConstraintError
 from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.batch import Lane, build_batch
-from promptlang.runtime.chat_template import ChatTemplate
-from promptlang.runtime.eviction import make_policy
+from promptlang.runtime.cache.eviction import make_policy
+from promptlang.runtime.cache.kv_pool import KvPool
+from promptlang.runtime.cache.prefix_cache import Tokens as PromptTokens
+from promptlang.runtime.cache.radix_tree import ExpectedRead, Node, RadixTree
+from promptlang.runtime.cache.sequence import KvCache
+from promptlang.runtime.cache.slots import SlotAllocator
 from promptlang.runtime.generation import GenerateJob
-from promptlang.runtime.kv_pool import KvPool
-from promptlang.runtime.loading import LoadedModel
-from promptlang.runtime.logits import TimedLogits
-from promptlang.runtime.memory import available_memory
-from promptlang.runtime.prefix_cache import Tokens as PromptTokens
+from promptlang.runtime.models.loading import LoadedModel
+from promptlang.runtime.models.logits import TimedLogits
+from promptlang.runtime.models.memory import available_memory
 from promptlang.runtime.prompt import Prompt
-from promptlang.runtime.radix_tree import ExpectedRead, Node, RadixTree
 from promptlang.runtime.requests import Answer, Generate, Request, RequestError
 from promptlang.runtime.sampler import SamplingRow, Tokens, Values, choose, few_allowed, logprob_of, spread
 from promptlang.runtime.scheduler import Job, Scheduler
 from promptlang.runtime.scoring import ScoreJob
-from promptlang.runtime.sequence import KvCache
-from promptlang.runtime.slots import SlotAllocator
+from promptlang.runtime.text.chat_template import ChatTemplate
 from promptlang.runtime.usage import Usage
 
 DEFAULT_KV_BYTES = 2 << 30

@@ -4,10 +4,10 @@ from promptlang.grammar.constraint import Mask, allows
 from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.batch import Lane
+from promptlang.runtime.cache.sequence import KvCache, Sequence
 from promptlang.runtime.requests import Answer, Finish, Generate, Generated
 from promptlang.runtime.sampler import SamplingRow
-from promptlang.runtime.sequence import KvCache, Sequence
-from promptlang.runtime.stops import AnswerText
+from promptlang.runtime.text.stops import AnswerText
 
 GROWTH = 16
 """Slots taken at once for an answer's tail, so that it stays one contiguous run."""

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from promptlang.runtime.chat_template import ChatTemplate
-from promptlang.runtime.radix_tree import Node, RadixTree
+from promptlang.runtime.cache.radix_tree import Node, RadixTree
+from promptlang.runtime.text.chat_template import ChatTemplate
 
 
 class TextTokenizer(Protocol):

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from promptlang.runtime.batch import Lane
-from promptlang.runtime.radix_tree import ExpectedRead
+from promptlang.runtime.cache.radix_tree import ExpectedRead
+from promptlang.runtime.cache.sequence import KvCache, Sequence
 from promptlang.runtime.requests import Answer
-from promptlang.runtime.sequence import KvCache, Sequence
 
 AGEING = 1
 """Cached tokens that one step of waiting is worth."""

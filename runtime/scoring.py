@@ -15,8 +15,8 @@ import numpy.typing as npt
 import torch
 
 from promptlang.runtime.batch import Lane
+from promptlang.runtime.cache.sequence import KvCache, Sequence
 from promptlang.runtime.requests import Answer, Scored, ScoreOptions
-from promptlang.runtime.sequence import KvCache, Sequence
 
 Logprobs = npt.NDArray[np.float64]
 

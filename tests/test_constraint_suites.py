@@ -2,13 +2,12 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
-from promptlang.runtime import embedded
+from promptlang.runtime.models import embedded
 
-ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
 
 

@@ -4,18 +4,17 @@ import json
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
+from places import EXAMPLES
 
 import promptlang.cli.execution as execution
 from promptlang.cli.app import execute
 from promptlang.cli.check import checked
 from promptlang.cli.cost import estimates
-from promptlang.runtime.loading import LoadedModel, load
+from promptlang.runtime.models.loading import LoadedModel, load
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
 TEAMS = {"billing", "network", "account"}
 
 pytestmark = pytest.mark.slow

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 import promptlang
 
-ROOT = Path(__file__).parent.parent
 ALLOWED = {
     "kernels": {"kernels"},
     "grammar": {"grammar"},

@@ -1,6 +1,4 @@
-"""The checker: a loaded bundle to its diagnostics and its tables."""
+"""What is wrong with a program, before anything runs: a loaded bundle to diagnostics and tables; start at `check.py`.
 
-from promptlang.checker.check import check
-from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo, ToolInfo
-
-__all__ = ["Checked", "FragmentInfo", "ProgramInfo", "ToolInfo", "check"]
+May import: values, syntax, diagnostics, grammar.
+"""

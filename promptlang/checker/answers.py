@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 
-from promptlang import ast, faults
 from promptlang.checker.inference import Inference
 from promptlang.checker.names import TypeResolver
 from promptlang.checker.statics import Answered, Scope, Static, kind_of, name_of, shape_of_static
 from promptlang.checker.tables import Checked
-from promptlang.diagnostics import Diagnostic
+from promptlang.diagnostics import faults
+from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.grammar import shapes
 from promptlang.grammar.checking import check_shape
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.shapes import Shape
-from promptlang.types import assignable, describe
-from promptlang.values import render_text
+from promptlang.syntax import ast
+from promptlang.values.types import assignable, describe
+from promptlang.values.values import render_text
 
 RULES = ("sum", "mean", "prior", "greedy")
 

@@ -4,19 +4,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from promptlang import ast, faults
 from promptlang.checker.answers import AnswerChecker
 from promptlang.checker.checkpoints import checkpoint, samples
 from promptlang.checker.inference import Inference, Slot, dotted_name
 from promptlang.checker.names import Names, TypeResolver
 from promptlang.checker.statics import PATH_PARTS, Arms, Branch, Branches, Scope, Static, Variable, merge, name_of
 from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo, ToolInfo
-from promptlang.diagnostics import Diagnostic
+from promptlang.diagnostics import faults
+from promptlang.diagnostics.rendering import Diagnostic
+from promptlang.diagnostics.source import Span
 from promptlang.grammar import shapes
 from promptlang.grammar.shapes import Shape
-from promptlang.limits import MOST_BRANCHES, MOST_RETRIES
-from promptlang.source import Span
-from promptlang.types import describe
+from promptlang.syntax import ast
+from promptlang.syntax.limits import MOST_BRANCHES, MOST_RETRIES
+from promptlang.values.types import describe
 
 
 @dataclass

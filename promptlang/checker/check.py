@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 
-from promptlang import ast, faults
 from promptlang.checker.body import BodyChecker, statements_of
 from promptlang.checker.names import Names, Resolver
 from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo
-from promptlang.diagnostics import Diagnostic
+from promptlang.diagnostics import faults
+from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.grammar.shapes import Record
-from promptlang.loader import Bundle
+from promptlang.syntax import ast
+from promptlang.syntax.loader import Bundle
 
 
 def check(bundle: Bundle) -> Checked:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from promptlang import ast
 from promptlang.checker.tables import Checked
+from promptlang.syntax import ast
 
 Adopted = Mapping[int, frozenset[str]]
 """What each `adopt` binds, by the id of the statement."""

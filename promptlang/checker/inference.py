@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from promptlang import ast, faults
-from promptlang.builtins import FUNCTIONS, METHODS
 from promptlang.checker.names import Names
 from promptlang.checker.statics import (
     NUMBERS,
@@ -20,12 +18,15 @@ from promptlang.checker.statics import (
     name_of,
     shape_of_static,
 )
-from promptlang.diagnostics import Diagnostic
+from promptlang.diagnostics import faults
+from promptlang.diagnostics.rendering import Diagnostic
+from promptlang.diagnostics.source import Span
 from promptlang.grammar import shapes
 from promptlang.grammar.shapes import Shape
-from promptlang.source import Span
-from promptlang.types import assignable, describe, field_shape, shape_of, union
-from promptlang.values import RecordType
+from promptlang.syntax import ast
+from promptlang.values.builtins import FUNCTIONS, METHODS
+from promptlang.values.types import assignable, describe, field_shape, shape_of, union
+from promptlang.values.values import RecordType
 
 _STR, _INT, _FLOAT, _BOOL = shapes.Str(), shapes.Int(), shapes.Float(), shapes.Bool()
 _BOUND = shapes.Union((_INT, shapes.Null()))

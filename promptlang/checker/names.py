@@ -4,18 +4,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from promptlang import ast, faults
 from promptlang.checker.tables import FragmentInfo, ProgramInfo, ToolInfo
-from promptlang.diagnostics import Diagnostic
-from promptlang.expressions import EvaluationError, evaluate
+from promptlang.diagnostics import faults
+from promptlang.diagnostics.rendering import Diagnostic
+from promptlang.diagnostics.source import Span
 from promptlang.grammar import shapes
 from promptlang.grammar.errors import ConstraintError
-from promptlang.grammar.regex_parser import parse as parse_pattern
+from promptlang.grammar.regular.regex_parser import parse as parse_pattern
 from promptlang.grammar.shapes import Shape
-from promptlang.loader import Bundle, LoadError, Unit
-from promptlang.source import Span
-from promptlang.types import describe, field_shape, fits
-from promptlang.values import RecordType, RecordValue, Value, type_name
+from promptlang.syntax import ast
+from promptlang.syntax.loader import Bundle, LoadError, Unit
+from promptlang.values.expressions import EvaluationError, evaluate
+from promptlang.values.types import describe, field_shape, fits
+from promptlang.values.values import RecordType, RecordValue, Value, type_name
 
 SIMPLE_TYPES: Mapping[str, Shape] = {
     "str": shapes.Str(),

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from promptlang.grammar import shapes
 from promptlang.grammar.shapes import Shape
-from promptlang.types import describe, union
+from promptlang.values.types import describe, union
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from promptlang import ast
-from promptlang.diagnostics import Diagnostic
+from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.grammar.shapes import Record, Shape
-from promptlang.values import Value
+from promptlang.syntax import ast
+from promptlang.values.values import Value
 
 
 @dataclass(frozen=True, eq=False)

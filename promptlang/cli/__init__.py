@@ -1,5 +1,4 @@
-"""The command line: `promptlang run`, `check` and `models`."""
+"""The command line, one file a command; start at `app.py`.
 
-from promptlang.cli.app import main
-
-__all__ = ["main"]
+May import: everything.
+"""

@@ -6,7 +6,7 @@ from threading import Thread
 
 from promptlang.grammar.constraint import ConstraintError
 from promptlang.grammar.shapes import Shape
-from promptlang.runtime import embedded, gguf_files
+from promptlang.runtime.models import embedded, gguf_files
 
 
 def compile_ahead(shapes: Sequence[Shape], options: Sequence[tuple[str, ...]], model: str) -> Thread:

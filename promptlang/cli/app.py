@@ -228,7 +228,7 @@ def _graph(options: argparse.Namespace) -> ExitCode:
 
 
 def _explain(options: argparse.Namespace) -> ExitCode:
-    from promptlang.diagnostics import codes, explain
+    from promptlang.diagnostics.rendering import codes, explain
 
     try:
         print(explain(options.code), end="")

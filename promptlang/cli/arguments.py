@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from promptlang.checker import Checked
+from promptlang.checker.tables import Checked
 from promptlang.cli.errors import CommandError
-from promptlang.conversion import ArgumentsError
+from promptlang.compiler.graph import Graph
 from promptlang.grammar.reader import read
 from promptlang.grammar.shapes import Shape
-from promptlang.graph import Graph
+from promptlang.values.conversion import ArgumentsError
 
 
 def chosen(program: Checked, file: str, name: str | None) -> str:

@@ -4,13 +4,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from promptlang.checker import Checked
-from promptlang.checker import check as check_bundle
+from promptlang.checker.check import check as check_bundle
+from promptlang.checker.tables import Checked
 from promptlang.cli.errors import CommandError, ExitCode
-from promptlang.diagnostics import Diagnostic, print_all, render_all, to_json
-from promptlang.lints import lint
-from promptlang.loader import LoadError, load
-from promptlang.lower import lower
+from promptlang.compiler.lower import lower
+from promptlang.diagnostics.rendering import Diagnostic, print_all, render_all, to_json
+from promptlang.lints.cache import lint
+from promptlang.syntax.loader import LoadError, load
 
 
 def check(files: Sequence[str], style: str) -> ExitCode:

@@ -7,17 +7,17 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from promptlang.checker import Checked
+from promptlang.checker.tables import Checked
 from promptlang.cli.arguments import common_arguments
 from promptlang.cli.errors import CommandError
 from promptlang.cli.execution import ROWS_AT_ONCE
-from promptlang.conversion import ArgumentsError
-from promptlang.cost import CostError, Estimate, Range, Rehearsal
+from promptlang.compiler.lower import lower
+from promptlang.compiler.passes.optimise import optimise
+from promptlang.cost.estimate import CostError, Estimate, Range, Rehearsal
 from promptlang.grammar.constraint import ConstraintError
-from promptlang.lower import lower
-from promptlang.passes import optimise
-from promptlang.runtime import embedded, gguf_files
-from promptlang.runtime.tokenizer import Tokenizer
+from promptlang.runtime.models import embedded, gguf_files
+from promptlang.runtime.text.tokenizer import Tokenizer
+from promptlang.values.conversion import ArgumentsError
 
 
 def estimates(program: Checked, rows: int, pairs: Sequence[str]) -> dict[str, Estimate]:

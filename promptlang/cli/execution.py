@@ -14,16 +14,17 @@ from promptlang.cli.report import Fault, as_error, line_of, numbers, pretty
 from promptlang.cli.rows import Row, RowWriter
 from promptlang.cli.run import Job
 from promptlang.cli.stream import ConversationView, LogView
-from promptlang.conversion import to_json
-from promptlang.diagnostics import excerpt
-from promptlang.interpreter import Interpreter, Outcome, RunError
+from promptlang.diagnostics.rendering import excerpt
+from promptlang.interpreter.interpreter import Interpreter
+from promptlang.interpreter.run import Outcome, RunError
+from promptlang.interpreter.tasks import Task
 from promptlang.runtime.engine import Engine, EngineOptions
-from promptlang.runtime.loading import load
-from promptlang.runtime.model import ModelError
+from promptlang.runtime.models.loading import load
+from promptlang.runtime.models.model import ModelError
 from promptlang.runtime.requests import RequestError
 from promptlang.runtime.usage import Usage
-from promptlang.tasks import Task
-from promptlang.values import Value
+from promptlang.values.conversion import to_json
+from promptlang.values.values import Value
 
 ROWS_AT_ONCE = 32
 

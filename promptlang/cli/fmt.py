@@ -9,9 +9,9 @@ from pathlib import Path
 
 from promptlang.cli.check import show
 from promptlang.cli.errors import CommandError, ExitCode
-from promptlang.formatter import FormatError, format_source
-from promptlang.loader import LoadError, decode, read_text
-from promptlang.source import Source
+from promptlang.diagnostics.source import Source
+from promptlang.syntax.formatter.layout import FormatError, format_source
+from promptlang.syntax.loader import LoadError, decode, read_text
 
 STDIN = "-"
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")

@@ -5,17 +5,17 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from promptlang.checker import Checked
+from promptlang.checker.tables import Checked
 from promptlang.cli.check import checked, show
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.cli.passes import optimised
+from promptlang.compiler.lower import lower
+from promptlang.compiler.passes.optimise import Optimised
 from promptlang.drawing.data import document
 from promptlang.drawing.dot import GraphvizMissingError, dot, svg
 from promptlang.drawing.picture import Picture, picture
 from promptlang.drawing.tokens import token_counter
 from promptlang.drawing.tree import tree
-from promptlang.lower import lower
-from promptlang.passes import Optimised
 
 
 def graph(file: str, out: str | None, program: str | None, passes: str) -> ExitCode:

@@ -2,7 +2,7 @@
 
 from promptlang.cli.errors import ExitCode
 from promptlang.cli.sizes import shown
-from promptlang.runtime import embedded, gguf_files
+from promptlang.runtime.models import embedded, gguf_files
 
 _OTHERS = """\
 Others: --model ORG/NAME (a Hugging Face hub id, fetched on first use), --model FOLDER (config.json, safetensors,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from promptlang.cli.errors import CommandError
-from promptlang.graph import Graph
-from promptlang.passes import Optimised, UnknownPassError, optimise, pass_names
+from promptlang.compiler.graph import Graph
+from promptlang.compiler.passes.optimise import Optimised, UnknownPassError, optimise, pass_names
 
 
 def optimised(graphs: Mapping[str, Graph], passes: str) -> Optimised:

@@ -7,18 +7,18 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
-from promptlang import ast
-from promptlang.checker import Checked, ProgramInfo
-from promptlang.checker import check as check_bundle
+from promptlang.checker.check import check as check_bundle
+from promptlang.checker.tables import Checked, ProgramInfo
 from promptlang.cli.arguments import chosen
 from promptlang.cli.check import show
 from promptlang.cli.errors import CommandError, ExitCode
+from promptlang.compiler.lower import lower
 from promptlang.grammar import shapes
 from promptlang.grammar.shapes import Shape
-from promptlang.loader import Bundle, LoadError, load
-from promptlang.lower import lower
-from promptlang.tools import tools_of
-from promptlang.types import describe
+from promptlang.interpreter.host_functions import tools_of
+from promptlang.syntax import ast
+from promptlang.syntax.loader import Bundle, LoadError, load
+from promptlang.values.types import describe
 
 INDENT = 2
 

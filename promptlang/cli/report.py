@@ -5,9 +5,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from promptlang.conversion import to_json
+from promptlang.diagnostics.source import Span
 from promptlang.runtime.usage import Usage
-from promptlang.source import Span
+from promptlang.values.conversion import to_json
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import Any, TextIO
 from promptlang.cli.arguments import parse_json, typed
 from promptlang.cli.errors import CommandError
 from promptlang.cli.report import Fault, line_of
-from promptlang.conversion import ArgumentsError, bind_arguments
-from promptlang.graph import Graph
-from promptlang.values import Value
+from promptlang.compiler.graph import Graph
+from promptlang.values.conversion import ArgumentsError, bind_arguments
+from promptlang.values.values import Value
 
 
 @dataclass(frozen=True)

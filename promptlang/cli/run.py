@@ -16,11 +16,18 @@ from promptlang.cli.check import checked, show
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.cli.passes import optimised
 from promptlang.cli.rows import read_rows, rows_in
-from promptlang.conversion import ArgumentsError, bind_arguments
-from promptlang.graph import Graph
-from promptlang.lower import lower
-from promptlang.passes.ahead import options_ahead, shapes_ahead
-from promptlang.tools import ToolError, ToolFunction, functions_of, load_functions, python_signature, tools_of
+from promptlang.compiler.graph import Graph
+from promptlang.compiler.lower import lower
+from promptlang.compiler.passes.ahead import options_ahead, shapes_ahead
+from promptlang.interpreter.host_functions import (
+    ToolError,
+    ToolFunction,
+    functions_of,
+    load_functions,
+    python_signature,
+    tools_of,
+)
+from promptlang.values.conversion import ArgumentsError, bind_arguments
 
 if TYPE_CHECKING:
     from promptlang.cli.execution import Session

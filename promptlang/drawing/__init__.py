@@ -1,1 +1,4 @@
-"""Drawings of execution graphs: SVG and DOT, JSON, and lines of text."""
+"""How a graph looks: SVG, DOT, JSON and lines.
+
+May import: compiler, syntax, and runtime's tokenizer for counting tokens.
+"""

@@ -10,12 +10,12 @@ from html import escape
 from shutil import which
 from textwrap import wrap
 
-from promptlang.ast import Expression, Literal
+from promptlang.compiler.graph import AdoptNode, BeamNode, CallNode, ForkNode, KeepNode, Node, PinNode, ToolNode
+from promptlang.compiler.passes.findings import Finding
 from promptlang.drawing.picture import Flow, Group, Picture, Step, all_steps, one_line
 from promptlang.drawing.tokens import counted
 from promptlang.drawing.tree import short
-from promptlang.graph import AdoptNode, BeamNode, CallNode, ForkNode, KeepNode, Node, PinNode, ToolNode
-from promptlang.passes import Finding
+from promptlang.syntax.ast import Expression, Literal
 
 SHARED = "#cfe3f7"
 PLAIN = "#f4f4f2"

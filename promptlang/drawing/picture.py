@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from promptlang.ast import Template, names_in
-from promptlang.graph import (
+from promptlang.compiler.graph import (
     AdoptNode,
     BeamNode,
     ForkNode,
@@ -17,7 +16,8 @@ from promptlang.graph import (
     TurnNode,
     UseNode,
 )
-from promptlang.passes import Finding
+from promptlang.compiler.passes.findings import Finding
+from promptlang.syntax.ast import Template, names_in
 
 Count = Callable[[str], int]
 """How many tokens a text has."""

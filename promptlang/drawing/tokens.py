@@ -10,7 +10,7 @@ def counted(tokens: int) -> str:
 
 def token_counter() -> Count | None:
     """Counts the tokens of a text; None where the embedded model is not installed, or was never run."""
-    from promptlang.runtime import embedded, gguf_files
+    from promptlang.runtime.models import embedded, gguf_files
 
     gguf = embedded.find_gguf()
     if gguf is None or not gguf_files.folder_of(gguf).is_dir():

@@ -1,8 +1,5 @@
-"""Runs graphs on an engine. Start at `interpreter.py`; `run.py` says what a run consists of."""
+"""How a graph runs: coroutines, branches, model calls, host functions; start at `interpreter.py`, and at `run.py` for
+what a run consists of.
 
-from promptlang.interpreter.interpreter import Interpreter
-from promptlang.interpreter.machine import Requires
-from promptlang.interpreter.observer import Observer, SilentObserver
-from promptlang.interpreter.run import Outcome, RunError
-
-__all__ = ["Interpreter", "Observer", "Outcome", "Requires", "RunError", "SilentObserver"]
+May import: compiler, values, syntax, diagnostics, runtime, grammar.
+"""

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from promptlang.conversion import from_json
+from promptlang.compiler.graph import GenNode, Node, ScoreNode, SelectNode
 from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.constraint import Constraint
 from promptlang.grammar.reader import read
 from promptlang.grammar.shapes import Bool, Constant, Float, Int, Null, Shape, Str, Union
-from promptlang.graph import GenNode, Node, ScoreNode, SelectNode
 from promptlang.interpreter.machine import Machine
 from promptlang.interpreter.prompts import lock_pins
 from promptlang.interpreter.run import Frame, RunError
+from promptlang.interpreter.tasks import Future, TaskCancelled
 from promptlang.runtime.healing import heal
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.random_stream import RandomStream
@@ -21,8 +21,8 @@ from promptlang.runtime.requests import Answer, Generate, Generated, Scored, Sco
 from promptlang.runtime.sampler import Sampling
 from promptlang.runtime.select import choose, encode_options, scores
 from promptlang.runtime.usage import Usage
-from promptlang.tasks import Future, TaskCancelled
-from promptlang.values import Value, answered, render_text
+from promptlang.values.conversion import from_json
+from promptlang.values.values import Value, answered, render_text
 
 DEFAULT_MAX_TOKENS = 256
 SCALAR_TOKENS = 32

@@ -3,15 +3,15 @@
 from dataclasses import dataclass, replace
 from functools import partial
 
-from promptlang.ast import Expression
-from promptlang.graph import BeamNode
+from promptlang.compiler.graph import BeamNode
 from promptlang.interpreter.branches import PathValue
 from promptlang.interpreter.forks import branch_frame, rank_of, run_branch_body, run_branches
 from promptlang.interpreter.machine import Machine, located
 from promptlang.interpreter.run import Frame, RunError
 from promptlang.interpreter.values import is_whole
-from promptlang.limits import MOST_BRANCHES
-from promptlang.values import render_text
+from promptlang.syntax.ast import Expression
+from promptlang.syntax.limits import MOST_BRANCHES
+from promptlang.values.values import render_text
 
 
 @dataclass(frozen=True)

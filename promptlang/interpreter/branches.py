@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from promptlang.interpreter.tasks import Future, Task, TaskCancelled
 from promptlang.runtime.prompt import Prompt
-from promptlang.tasks import Future, Task, TaskCancelled
-from promptlang.values import Parts, Value
+from promptlang.values.values import Parts, Value
 
 
 class Pruned(Exception):

@@ -1,11 +1,11 @@
 """Conditions, loops and `require`."""
 
-from promptlang.graph import ForNode, IfNode, JumpNode, Region, RequireNode, WhileNode
+from promptlang.compiler.graph import ForNode, IfNode, JumpNode, Region, RequireNode, WhileNode
 from promptlang.interpreter.machine import Machine
 from promptlang.interpreter.run import Checkpoint, Frame, RunError
 from promptlang.interpreter.values import is_whole, items_of, unpack
-from promptlang.limits import MOST_RETRIES
-from promptlang.values import render_text
+from promptlang.syntax.limits import MOST_RETRIES
+from promptlang.values.values import render_text
 
 DEFAULT_ROUNDS = 64
 

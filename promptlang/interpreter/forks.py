@@ -5,15 +5,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from promptlang.ast import Expression
-from promptlang.graph import AdoptNode, ForkNode, KeepNode, Region
+from promptlang.compiler.graph import AdoptNode, ForkNode, KeepNode, Region
 from promptlang.interpreter.branches import BranchGroup, BranchValue, Pruned
 from promptlang.interpreter.machine import Machine
 from promptlang.interpreter.run import Frame, RunError
+from promptlang.interpreter.tasks import TaskCancelled
 from promptlang.interpreter.values import is_whole, items_of, unpack
-from promptlang.limits import MOST_BRANCHES
-from promptlang.tasks import TaskCancelled
-from promptlang.values import RecordValue, render_text
+from promptlang.syntax.ast import Expression
+from promptlang.syntax.limits import MOST_BRANCHES
+from promptlang.values.values import RecordValue, render_text
 
 
 async def run_fork(machine: Machine, node: ForkNode, frame: Frame) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Hashable, Mapping
 
 import numpy as np
 
+from promptlang.runtime.cache.prefix_cache import Tokens
+from promptlang.runtime.cache.radix_tree import ExpectedRead
 from promptlang.runtime.engine import Engine
-from promptlang.runtime.prefix_cache import Tokens
-from promptlang.runtime.radix_tree import ExpectedRead
 
 _UNKNOWN: Tokens = np.empty(0, np.int32)
 

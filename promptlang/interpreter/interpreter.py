@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from promptlang.graph import (
+from promptlang.compiler.graph import (
     AdoptNode,
     BeamNode,
     CallNode,
@@ -34,18 +34,18 @@ from promptlang.interpreter.beams import run_beam
 from promptlang.interpreter.flow import run_for, run_if, run_jump, run_require, run_while
 from promptlang.interpreter.forks import run_adopt, run_fork, run_keep
 from promptlang.interpreter.heads import Heads
+from promptlang.interpreter.host_functions import ToolFunction
 from promptlang.interpreter.machine import Handler, Machine, Requires
 from promptlang.interpreter.observer import Observer, SilentObserver
 from promptlang.interpreter.programs import run_call, run_program, run_return, run_use
 from promptlang.interpreter.prompts import run_pin, run_text, run_turn
 from promptlang.interpreter.run import Frame, Outcome, Run
+from promptlang.interpreter.tasks import Task
 from promptlang.interpreter.tools import run_tool
 from promptlang.interpreter.values import run_let, run_log
 from promptlang.runtime.engine import Engine
 from promptlang.runtime.usage import Usage
-from promptlang.tasks import Task
-from promptlang.tools import ToolFunction
-from promptlang.values import Value
+from promptlang.values.values import Value
 
 T = TypeVar("T")
 

@@ -5,18 +5,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from promptlang.expressions import EvaluationError
+from promptlang.compiler.graph import Graph, Node, Region
 from promptlang.grammar.constraint import ConstraintError
-from promptlang.graph import Graph, Node, Region
 from promptlang.interpreter.heads import Heads
+from promptlang.interpreter.host_functions import ToolFunction
 from promptlang.interpreter.run import Frame, Run, RunError
-from promptlang.runtime.chat_template import TemplateError
+from promptlang.interpreter.tasks import Future, Loop
+from promptlang.interpreter.threads import Threads
 from promptlang.runtime.engine import Engine
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.requests import RequestError
-from promptlang.tasks import Future, Loop
-from promptlang.threads import Threads
-from promptlang.tools import ToolFunction
+from promptlang.runtime.text.chat_template import TemplateError
+from promptlang.values.expressions import EvaluationError
 
 Handler: TypeAlias = Callable[["Machine", Any, Frame], Coroutine[Any, None, None]]
 """Runs one node on a frame."""

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from promptlang.conversion import ArgumentsError, Signature, bind_arguments, from_json, to_json
-from promptlang.expressions import evaluate
+from promptlang.compiler.graph import CallNode, ReturnNode, UseNode
+from promptlang.diagnostics.source import Span
 from promptlang.grammar.reader import validate
-from promptlang.graph import CallNode, ReturnNode, UseNode
 from promptlang.interpreter.machine import Machine
 from promptlang.interpreter.run import Frame, RunError
-from promptlang.source import Span
-from promptlang.values import Value
+from promptlang.values.conversion import ArgumentsError, Signature, bind_arguments, from_json, to_json
+from promptlang.values.expressions import evaluate
+from promptlang.values.values import Value
 
 DEEPEST_CALL = 64
 

@@ -1,6 +1,6 @@
 """Text, turns and pins: what goes into a prompt without a model call."""
 
-from promptlang.graph import PinNode, TextNode, TurnNode
+from promptlang.compiler.graph import PinNode, TextNode, TurnNode
 from promptlang.interpreter.machine import Machine
 from promptlang.interpreter.run import Frame
 

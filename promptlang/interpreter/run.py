@@ -4,16 +4,16 @@ from collections import ChainMap, Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from promptlang.ast import Expression
-from promptlang.expressions import evaluate
-from promptlang.graph import Graph, Node
+from promptlang.compiler.graph import Graph, Node
+from promptlang.diagnostics.source import Span
 from promptlang.interpreter.branches import Branch
 from promptlang.interpreter.observer import Observer, SilentObserver
+from promptlang.interpreter.tasks import Task
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.usage import Usage
-from promptlang.source import Span
-from promptlang.tasks import Task
-from promptlang.values import Value, render_text
+from promptlang.syntax.ast import Expression
+from promptlang.values.expressions import evaluate
+from promptlang.values.values import Value, render_text
 
 
 class RunError(Exception):

@@ -1,11 +1,11 @@
 """Calls of tools: host functions that run in threads, beside the model and other branches."""
 
-from promptlang.graph import ToolNode
+from promptlang.compiler.graph import ToolNode
+from promptlang.interpreter.host_functions import ToolError, call
 from promptlang.interpreter.machine import Machine
 from promptlang.interpreter.programs import bound
 from promptlang.interpreter.run import Frame, RunError
-from promptlang.tasks import TaskCancelled
-from promptlang.tools import ToolError, call
+from promptlang.interpreter.tasks import TaskCancelled
 
 
 async def run_tool(machine: Machine, node: ToolNode, frame: Frame) -> None:

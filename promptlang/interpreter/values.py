@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from promptlang.ast import Expression
-from promptlang.graph import LetNode, LogNode
+from promptlang.compiler.graph import LetNode, LogNode
+from promptlang.diagnostics.source import Span
 from promptlang.interpreter.machine import Machine
 from promptlang.interpreter.run import Frame, RunError
-from promptlang.source import Span
-from promptlang.values import render_text
+from promptlang.syntax.ast import Expression
+from promptlang.values.values import render_text
 
 
 async def run_let(machine: Machine, node: LetNode, frame: Frame) -> None:

@@ -1,5 +1,4 @@
-"""What programs could do better, said as warnings. They look at graphs, so only a program without errors has any."""
+"""What a program could do better, said as warnings about its graph, so only a program without errors has any.
 
-from promptlang.lints.cache import lint
-
-__all__ = ["lint"]
+May import: compiler, values, syntax, diagnostics.
+"""

@@ -8,13 +8,13 @@ answer usually speaks of it.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from promptlang import faults
-from promptlang.ast import Expression, names_in
-from promptlang.diagnostics import Diagnostic
-from promptlang.graph import CallNode, ForkNode, ForNode, Graph, Node, Region, UseNode, WhileNode, walk
+from promptlang.compiler.graph import CallNode, ForkNode, ForNode, Graph, Node, Region, UseNode, WhileNode, walk
+from promptlang.diagnostics import faults
+from promptlang.diagnostics.rendering import Diagnostic
+from promptlang.diagnostics.source import Span
 from promptlang.lints.reading import Piece, Reading, known_constants
-from promptlang.source import Span
-from promptlang.values import Value
+from promptlang.syntax.ast import Expression, names_in
+from promptlang.values.values import Value
 
 WORTH_SAYING = 32
 """Tokens that must be lost before anything is said: a question behind its data is where it belongs."""

@@ -4,10 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from promptlang.ast import Expression, Template, names_in
-from promptlang.builtins import FUNCTIONS
-from promptlang.expressions import EvaluationError, evaluate
-from promptlang.graph import (
+from promptlang.compiler.graph import (
     CallNode,
     ForNode,
     IfNode,
@@ -25,9 +22,12 @@ from promptlang.graph import (
     UseNode,
     WhileNode,
 )
-from promptlang.passes.facts import inside
-from promptlang.source import Span
-from promptlang.values import Value, render_text
+from promptlang.compiler.passes.facts import inside
+from promptlang.diagnostics.source import Span
+from promptlang.syntax.ast import Expression, Template, names_in
+from promptlang.values.builtins import FUNCTIONS
+from promptlang.values.expressions import EvaluationError, evaluate
+from promptlang.values.values import Value, render_text
 
 MOST_ROUNDS = 64
 """Rounds of a loop over known items that are read one by one."""

@@ -5,8 +5,8 @@ import tiny_tokenizers
 import tokenizers
 
 from promptlang.grammar.vocabulary import Vocabulary
-from promptlang.runtime import embedded, gguf_files
-from promptlang.runtime.tokenizer import Tokenizer, TokenizerSettings
+from promptlang.runtime.models import embedded, gguf_files
+from promptlang.runtime.text.tokenizer import Tokenizer, TokenizerSettings
 
 
 def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:

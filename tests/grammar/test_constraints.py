@@ -14,13 +14,13 @@ from promptlang.grammar.acceptor import accepts
 from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.constraint import Constraint, State
 from promptlang.grammar.ending import shortest_end
+from promptlang.grammar.engines.llguidance_backend import compile_grammar
+from promptlang.grammar.engines.outlines_backend import OutlinesConstraint
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.lark import to_grammar
-from promptlang.grammar.llguidance_backend import compile_grammar
-from promptlang.grammar.outlines_backend import OutlinesConstraint
 from promptlang.grammar.reader import read
-from promptlang.grammar.regex_parser import parse
-from promptlang.grammar.scalars import bare
+from promptlang.grammar.regular.regex_parser import parse
+from promptlang.grammar.regular.scalars import bare
 from promptlang.grammar.shapes import (
     AnyJson,
     Constant,

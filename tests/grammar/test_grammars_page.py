@@ -1,10 +1,10 @@
 """What the page on grammars and schemas says is so."""
 
 import re
-from pathlib import Path
 
 import pytest
 from jsonschema import Draft7Validator, Draft202012Validator
+from places import DOCS
 
 from promptlang.grammar.acceptor import accepts
 from promptlang.grammar.checking import check_shape
@@ -12,7 +12,7 @@ from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.lark import to_grammar
 from promptlang.grammar.shapes import ContextFree, Schema
 
-PAGE = (Path(__file__).parents[2] / "docs" / "grammars.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "grammars.md").read_text(encoding="utf-8")
 ARITHMETIC, QUERY, PYTHON = re.findall(r"```lark\n(.*?)```", PAGE, re.DOTALL)
 ROWS = [line.split(" | ") for line in PAGE.splitlines() if line.startswith("| `")]
 ENFORCED, REFUSED = ([sample for row in ROWS for sample in re.findall(r"`(\{.*?\})`", row[at])] for at in (1, 2))

@@ -1,11 +1,10 @@
 """Programs to try things on: those of the repository, and what becomes of them after some accidents."""
 
 import re
-from pathlib import Path
 
 from hypothesis import strategies as st
+from places import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
 PROGRAM_FILES = sorted([*ROOT.glob("tests/programs/good/**/*.pl"), *ROOT.glob("examples/*.pl")])
 TEXTS = [path.read_text(encoding="utf-8") for path in PROGRAM_FILES]
 PAGE_PROGRAMS = re.findall(

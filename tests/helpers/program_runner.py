@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from tiny_engine import tiny_engine
 
-from promptlang.checker import check
-from promptlang.conversion import bind_arguments, to_json
-from promptlang.interpreter import Interpreter, Observer, Outcome, RunError
-from promptlang.loader import load
-from promptlang.lower import lower
+from promptlang.checker.check import check
+from promptlang.compiler.lower import lower
+from promptlang.interpreter.interpreter import Interpreter
+from promptlang.interpreter.observer import Observer
+from promptlang.interpreter.run import Outcome, RunError
 from promptlang.runtime.engine import Engine
+from promptlang.syntax.loader import load
+from promptlang.values.conversion import bind_arguments, to_json
 
 
 class Runner:

@@ -3,10 +3,10 @@
 import numpy as np
 from tiny_engine import kv_bytes, tiny_loaded
 
+from promptlang.runtime.cache.prefix_cache import Tokens
 from promptlang.runtime.engine import Engine, EngineOptions
-from promptlang.runtime.prefix_cache import Tokens
 from promptlang.runtime.requests import Answer, Generated, Request
-from promptlang.runtime.simulator import Call
+from promptlang.runtime.simulation.simulator import Call
 
 
 class RecordingEngine(Engine):

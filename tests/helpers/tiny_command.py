@@ -3,8 +3,8 @@
 from tiny_engine import tiny_loaded
 
 import promptlang.cli.execution as execution
-from promptlang.cli import main
-from promptlang.runtime.loading import LoadedModel
+from promptlang.cli.app import main
+from promptlang.runtime.models.loading import LoadedModel
 
 
 def load_tiny(name: str, dtype: str = "float32", one_layout: bool = False, progress: object = None) -> LoadedModel:

@@ -5,12 +5,12 @@ from functools import cache
 from tiny_models import tiny_network
 from tiny_tokenizers import byte_level
 
+from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.engine import Engine, EngineOptions
-from promptlang.runtime.kv_pool import KvPool
-from promptlang.runtime.loading import LoadedModel
-from promptlang.runtime.model import TransformersModel
+from promptlang.runtime.models.loading import LoadedModel
+from promptlang.runtime.models.model import TransformersModel
 from promptlang.runtime.prompt import Prompt
-from promptlang.runtime.tokenizer import Tokenizer, TokenizerSettings
+from promptlang.runtime.text.tokenizer import Tokenizer, TokenizerSettings
 
 TEMPLATE = (
     "{% for message in messages %}"

@@ -8,9 +8,9 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from promptlang.runtime.batch import Lane, build_batch
-from promptlang.runtime.kv_pool import KvPool
-from promptlang.runtime.model import ATTENTION, Model, register_attention
-from promptlang.runtime.slots import Run
+from promptlang.runtime.cache.kv_pool import KvPool
+from promptlang.runtime.cache.slots import Run
+from promptlang.runtime.models.model import ATTENTION, Model, register_attention
 
 VOCABULARY = 97
 

@@ -12,9 +12,9 @@ from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.constraint import Constraint, Mask, State
 from promptlang.grammar.shapes import Schema
 from promptlang.grammar.vocabulary import Vocabulary
-from promptlang.runtime import embedded
 from promptlang.runtime.engine import Engine
-from promptlang.runtime.loading import load
+from promptlang.runtime.models import embedded
+from promptlang.runtime.models.loading import load
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.requests import Generate
 from promptlang.runtime.sampler import Sampling

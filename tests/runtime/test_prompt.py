@@ -8,10 +8,10 @@ from tiny_tokenizers import byte_level
 from tokenizers import processors
 
 from promptlang.grammar.vocabulary import Vocabulary
-from promptlang.runtime.chat_template import ChatTemplate, TemplateError
 from promptlang.runtime.healing import heal
 from promptlang.runtime.prompt import Prompt
-from promptlang.runtime.tokenizer import Tokenizer, TokenizerSettings
+from promptlang.runtime.text.chat_template import ChatTemplate, TemplateError
+from promptlang.runtime.text.tokenizer import Tokenizer, TokenizerSettings
 
 CHATML = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
 WITH_DEFAULT_SYSTEM = (

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tiny_engine import prompt_of, tiny_engine
 from tiny_models import cold_logits
 
-from promptlang.runtime import embedded
 from promptlang.runtime.engine import Engine
-from promptlang.runtime.loading import load
+from promptlang.runtime.models import embedded
+from promptlang.runtime.models.loading import load
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.requests import RequestError, Scored, ScoreOptions
 from promptlang.runtime.select import Logprobs, Options, Rule, choose, scores

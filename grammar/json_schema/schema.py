@@ -1,0 +1,200 @@
+"""JSON Schemas (drafts 7 and 2020-12), made ready for llguidance, which refuses by name what it can't enforce.
+
+What changes: keywords that say nothing where they stand are dropped, some that it doesn't know are said in others, and
+a few that it would take too lightly are refused.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from promptlang.grammar.errors import ConstraintError
+from promptlang.grammar.json_schema.document import FORMATS_ENFORCED, FORMATS_REFUSED, Document
+from promptlang.grammar.json_schema.layout import check_chain, laid_out, with_parts
+from promptlang.grammar.json_schema.rewriting import rewritten
+from promptlang.grammar.limits import MOST_SPECIFICATION
+
+OPTIONS: dict[str, Any] = {"whitespace_flexible": False, "json_allowed_escapes": 'nrbtf\\"'}
+"""No white space, and no `\\uXXXX`: a key written with it would not be taken for the property it names."""
+
+SPACED = {"item_separator": ", ", "key_separator": ": "}
+"""A space behind each comma and colon."""
+
+CONTROLS = re.compile(r"[\x00-\x07\x0b\x0e-\x1f]")
+"""The characters that JSON can write in no other way."""
+
+CONTROL_IN_PATTERN = re.compile(CONTROLS.pattern + r"|\\(?:x[01]|u00[01]|u\{0*1?[0-9a-fA-F]\}|0|v|c)")
+BROAD_SET = re.compile(r"\[(?:\^(?:\\.|[^\]\\])*|(?:\\.|[^\]\\])+-(?:\\.|[^\]\\])+)\]")
+"""A set in a pattern of more than one character."""
+
+
+CLASS_WITH_CONTROLS = re.compile(r"\[\^\]|\[:\^?cntrl|\\(?:p\{?\^?C|P\{?\^?P|p\{\^P|p\{?Other|p\{\w+=)")
+"""Sets of characters that may hold all control characters and neither quotation marks nor backslashes, and `[^]`."""
+
+NUL_IN_SET = re.compile(r"\\(?:x00|u0000|u\{0+\}|x\{0+\}|0)(?=-)|\x00(?=-)")
+SET = re.compile(r"(?P<other>\\.|[^\\\[])|\[(?P<negation>\^?)", re.DOTALL)
+
+
+def prepare(text: str, spaced: bool = False) -> str:
+    """A schema as llguidance is to read it.
+
+    Args:
+        text: JSON.
+        spaced: whether a space stands behind each comma and colon.
+
+    Returns:
+        JSON of a schema with options for llguidance.
+
+    Raises:
+        ConstraintError: it is no schema, too large, or asks for what can't be enforced.
+    """
+    schema = laid_out(_load(text))
+    ready = _prepared(schema, Document(schema))
+    if not isinstance(ready, dict):
+        ready = {} if ready else {"anyOf": [False]}
+    check_chain(ready)
+    return json.dumps({**ready, "x-guidance": {**OPTIONS, **(SPACED if spaced else {})}})
+
+
+def _load(text: str) -> Any:
+    if len(text) > MOST_SPECIFICATION:
+        raise ConstraintError(f"the schema is longer than {MOST_SPECIFICATION} characters")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConstraintError(f"the schema is not JSON: {error}") from error
+
+
+def _prepared(schema: Any, document: Document) -> Any:
+    """One schema and those inside it."""
+    if not isinstance(schema, dict):
+        return schema
+    document.spend()
+    with document.deeper("$ref"):
+        if not document.types(schema):
+            return False
+        ready = schema
+        for step in STEPS:
+            ready = step(ready)
+        ready = with_parts(rewritten(ready, document), lambda part: _prepared(part, document))
+        return {keyword: ready[keyword] for keyword in sorted(ready, key=_is_late)}
+
+
+def _is_late(keyword: str) -> bool:
+    """Properties come in the order in which a schema names them first: its own before those of its parts."""
+    return keyword != "properties"
+
+
+# Steps -------------------------------------------------------------------------------------------------------
+
+
+def _without_idle_keywords(schema: dict[str, Any]) -> dict[str, Any]:
+    """Drop what says nothing: `then` without `if`, counts of nothing, `uniqueItems: false`, our own options."""
+    idle = {"x-guidance"}
+    if "if" not in schema:
+        idle |= {"then", "else"}
+    if "contains" not in schema:
+        idle |= {"minContains", "maxContains"}
+    return {key: value for key, value in schema.items() if key not in idle}
+
+
+def _with_known_format(schema: dict[str, Any]) -> dict[str, Any]:
+    """A format that no draft defines is a remark; one that is defined and can't be enforced is refused."""
+    name = schema.get("format")
+    if name in FORMATS_REFUSED:
+        raise ConstraintError(f'the format "{name}" of a JSON Schema can\'t be enforced')
+    known = name is None or name in FORMATS_ENFORCED
+    return schema if known else {key: value for key, value in schema.items() if key != "format"}
+
+
+def _with_sure_counts(schema: dict[str, Any]) -> dict[str, Any]:
+    """A key written twice counts once, so only as many properties are sure as are required, or one."""
+    least = schema.get("minProperties", 0)
+    required = schema.get("required", [])
+    if isinstance(least, int) and isinstance(required, list) and least > max(1, len(set(map(str, required)))):
+        raise ConstraintError(
+            f"minProperties: {least} of a JSON Schema can't be enforced beyond its required properties"
+        )
+    return schema
+
+
+def _with_short_escapes(schema: dict[str, Any]) -> dict[str, Any]:
+    """Strings that must be given exactly can't hold what only `\\uXXXX` writes: llguidance would leave it out."""
+    for keyword in ("const", "enum", "properties", "required"):
+        value = schema.get(keyword)
+        exact = _keys(value) if keyword == "properties" else value
+        if CONTROLS.search("".join(_strings(exact))):
+            raise ConstraintError(f"a control character in {keyword} of a JSON Schema can't be enforced")
+    for pattern in (schema.get("pattern"), *_keys(schema.get("patternProperties"))):
+        if isinstance(pattern, str) and CONTROL_IN_PATTERN.search(BROAD_SET.sub("", pattern)):
+            raise ConstraintError(f"a control character in the pattern /{pattern}/ of a JSON Schema can't be enforced")
+    return schema
+
+
+def _with_sure_sets(schema: dict[str, Any]) -> dict[str, Any]:
+    """Keep U+0000, which an answer can't hold, out of the sets in patterns.
+
+    Where a set holds all control characters, llguidance (1.9.1) takes an escaped quotation mark and backslash for
+    members, even of `[^"]`.
+    """
+    ready = dict(schema)
+    if "pattern" in ready:
+        ready["pattern"] = without_nul(ready["pattern"])
+    if "patternProperties" in ready:
+        ready["patternProperties"] = {without_nul(key): part for key, part in ready["patternProperties"].items()}
+    return ready
+
+
+def without_nul(pattern: str) -> str:
+    """A regular expression whose sets don't hold U+0000.
+
+    Raises:
+        ConstraintError: it has a set of which that can't be told.
+    """
+    if CLASS_WITH_CONTROLS.search(pattern):
+        raise ConstraintError(f"a set of characters in the pattern /{pattern}/ of a JSON Schema can't be enforced")
+    whole = NUL_IN_SET.sub(r"\\x01", pattern)
+    return SET.sub(lambda found: found["other"] or ("[^\\x00" if found["negation"] else "["), whole)
+
+
+def _keys(value: Any) -> list[str]:
+    return list(value) if isinstance(value, dict) else []
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _strings([*value, *value.values()])
+    elif isinstance(value, list):
+        for item in value:
+            yield from _strings(item)
+
+
+STEPS: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
+    _without_idle_keywords,
+    _with_known_format,
+    _with_sure_counts,
+    _with_short_escapes,
+    _with_sure_sets,
+)
+
+
+# Instances ---------------------------------------------------------------------------------------------------
+
+
+def check_instance(text: str, value: Any) -> None:
+    """Check JSON data against a schema.
+
+    Raises:
+        ValueError: it doesn't fit; `str()` says where and why.
+    """
+    from jsonschema import Draft202012Validator, ValidationError  # loaded only where a program uses a schema
+    from jsonschema.validators import validator_for
+
+    schema = json.loads(text)
+    try:
+        validator_for(schema, default=Draft202012Validator)(schema).validate(value)
+    except ValidationError as error:
+        raise ValueError(f"{error.json_path}: {error.message}") from error

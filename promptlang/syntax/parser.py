@@ -1,0 +1,407 @@
+"""Source text to AST, with recovery: a line that can't be parsed is reported and left out, and parsing goes
+on after it.
+
+Recovery is yacc's: the parser's stack is cut back to where a line may start, the rest of the line is passed
+over, and a BROKEN token
+takes its place (Johnson, "Yacc: Yet Another Compiler-Compiler", 1975, section 7).
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+from lark.lark import PostLex
+from lark.lexer import BasicLexer, ContextualLexer, LexerState
+from lark.utils import TextSlice
+
+from promptlang.diagnostics import faults
+from promptlang.diagnostics.rendering import Diagnostic
+from promptlang.diagnostics.source import Source, Span
+from promptlang.syntax import ast
+from promptlang.syntax.ast_builder import AstBuilder, deepest
+from promptlang.syntax.unexpected import Unexpected, explain
+
+MOST_ERRORS = 50
+MOST_NESTING = 100
+
+_OPENING = {"LPAR", "LSQB", "LBRACE"}
+_CLOSING = {"RPAR", "RSQB", "RBRACE"}
+_LAYOUT = {"_NEWLINE", "_INDENT", "_DEDENT", "$END"}
+
+
+class Parsed(NamedTuple):
+    """A module, and what was wrong with the lines that are missing from it."""
+
+    module: ast.Module
+    diagnostics: list[Diagnostic]
+
+
+def parse(source: Source) -> Parsed:
+    """Parse a file; never raises, whatever the text."""
+    diagnostics: list[Diagnostic] = []
+    module = _Parser(source, diagnostics).parse("file")
+    if not isinstance(module, ast.Module):
+        module = ast.Module(span=Span(source, 0, 0), source=source, doc=None, declarations=())
+    return Parsed(module, _in_order(diagnostics))
+
+
+def tokenise(source: Source) -> list[Token]:
+    """The tokens of a file that has no errors, in order; line breaks and indentation, as blocks have them, included."""
+    one_pass = _Pass(source, "file", TextSlice(source.text, 0, len(source.text)), [])
+    one_pass.run()
+    return one_pass.tokens
+
+
+def parse_statements(source: Source) -> tuple[ast.Block, list[Diagnostic]]:
+    """Parse statements that stand outside any declaration, as typed at a prompt; never raises."""
+    diagnostics: list[Diagnostic] = []
+    block = _Parser(source, diagnostics).parse("statements")
+    return cast(ast.Block, block or ()), _in_order(diagnostics)
+
+
+def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    ordered = sorted(diagnostics, key=lambda diagnostic: (diagnostic.span.start, diagnostic.code))
+    return ordered[:MOST_ERRORS]
+
+
+class _Parser:
+    """Parses stretches of one source: the whole, and the holes of its strings."""
+
+    def __init__(self, source: Source, diagnostics: list[Diagnostic]) -> None:
+        self._source = source
+        self._diagnostics = diagnostics
+        self._builder = AstBuilder(source, diagnostics, self._hole)
+
+    def parse(self, start: str, begin: int = 0, end: int | None = None) -> object:
+        """The AST of a stretch; None where nothing could be made of it."""
+        text = TextSlice(self._source.text, begin, len(self._source.text) if end is None else end)
+        tree = _Pass(self._source, start, text, self._diagnostics).run()
+        if tree is None:
+            return None
+        depth, span = deepest(tree, self._source)
+        if depth > MOST_NESTING:
+            self._diagnostics.append(faults.too_deep(span, MOST_NESTING))
+            return None
+        return self._builder.transform(tree)
+
+    def _hole(self, begin: int, end: int) -> ast.Expression | None:
+        return cast(ast.Expression | None, self.parse("hole", begin, end))
+
+
+@cache
+def _lark() -> Lark:
+    grammar = files("promptlang.grammar.language").joinpath("promptlang.lark").read_text(encoding="utf-8")
+    return Lark(
+        grammar,
+        parser="lalr",
+        lexer="contextual",
+        postlex=Layout(),
+        start=["file", "statements", "hole"],
+        propagate_positions=True,
+        maybe_placeholders=True,
+        cache=_table_file() or False,
+    )
+
+
+def _table_file() -> str | None:
+    """Where the parser's tables are kept between runs (making them takes longer than checking a file); None
+    if nowhere."""
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "promptlang"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return None
+    return str(folder / "grammar.tables") if os.access(folder, os.W_OK) else None
+
+
+class Layout(PostLex):
+    """Indentation to tokens: line breaks inside brackets vanish, deeper and shallower lines become _INDENT
+    and _DEDENT.
+
+    Attributes:
+        blocks: the indentations of each open block, outermost first (a block has several where a line was out
+            of step).
+        brackets: the brackets that are open.
+        misaligned: line breaks before lines that fit no block.
+    """
+
+    always_accept = ("_NEWLINE",)
+
+    def __init__(self) -> None:
+        self.blocks = [[""]]
+        self.brackets: list[Token] = []
+        self.misaligned: list[Token] = []
+
+    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
+        for token in stream:
+            self.count(token)
+            if token.type != "_NEWLINE":
+                yield token
+            elif not self.brackets:
+                yield from self._line_break(token)
+        for _ in self.blocks[1:]:
+            yield Token("_DEDENT", "")
+
+    def count(self, token: Token) -> None:
+        """Keep count of open brackets."""
+        if token.type in _OPENING:
+            self.brackets.append(token)
+        elif token.type in _CLOSING and self.brackets:
+            self.brackets.pop()
+
+    def _line_break(self, token: Token) -> Iterator[Token]:
+        yield token
+        indentation = indentation_after(token)
+        if indentation in self.blocks[-1]:
+            return
+        if any(indentation.startswith(outer) for outer in self.blocks[-1]):
+            self.blocks.append([indentation])
+            yield Token.new_borrow_pos("_INDENT", indentation, token)
+            return
+        is_known = any(indentation in block for block in self.blocks)
+        while indentation not in self.blocks[-1] and (is_known or len(self.blocks[-2][0]) > len(indentation)):
+            self.blocks.pop()
+            yield Token.new_borrow_pos("_DEDENT", indentation, token)
+        if not is_known:
+            self.blocks[-1].append(indentation)
+            self.misaligned.append(token)
+
+
+def indentation_after(newline: Token) -> str:
+    """The white space before the first word after a line break (blank lines and comments passed over)."""
+    return newline.rpartition("\n")[2].partition("#")[0]
+
+
+class _Abandoned(Exception):
+    """A hole that can't be parsed."""
+
+
+class _Pass:
+    """One run of the parser over one stretch of source.
+
+    Attributes:
+        tokens: what the parser has taken.
+    """
+
+    def __init__(self, source: Source, start: str, text: TextSlice[str], diagnostics: list[Diagnostic]) -> None:
+        lark = _lark()
+        lexer = lark.parser.lexer.lexer
+        assert isinstance(lexer, ContextualLexer)
+        self.tokens: list[Token] = []
+        self._interactive = lark.parse_interactive(text, start)
+        self._state = self._interactive.parser_state
+        self._text = text
+        self._place = cast(LexerState, self._interactive.lexer_thread.state)
+        self._lexers = cast(dict[int, BasicLexer], lexer.lexers)
+        self._any_lexer = cast(BasicLexer, lexer.root_lexer)
+        self._source = source
+        self._is_hole = start == "hole"
+        self._diagnostics = diagnostics
+        self._layout = Layout()
+        self._line: list[Token] = []
+        self._word_end = text.start
+        self._is_broken = False
+
+    def run(self) -> Tree[Token] | None:
+        """The tree; None for a hole with an error."""
+        try:
+            for token in self._layout.process(self._tokens()):
+                self._feed(token)
+            end = Token("$END", "", self._text.end, end_pos=self._text.end)
+            self._feed(end)
+            return cast(Tree[Token], self._tree)
+        except _Abandoned:
+            return None
+        finally:
+            self._diagnostics += [
+                faults.misaligned(self._span_of_indentation(token)) for token in self._layout.misaligned
+            ]
+
+    # Tokens ------------------------------------------------------------------------------------------
+
+    def _tokens(self) -> Iterator[Token]:
+        """Tokens as the parser's state asks for them, BROKEN for broken lines, and a line break at the
+        end."""
+        last = None
+        while True:
+            if self._is_broken:
+                yield from self._rest_of_line()
+                last = None
+            try:
+                last = self._next(self._lexers[self._state.position])
+                yield last
+            except UnexpectedCharacters:
+                self._unexpected_text()
+            except EOFError:
+                if not self._layout.brackets:
+                    break
+                self._never_closed(self._text.end)
+        if last is not None and last.type != "_NEWLINE":
+            yield Token("_NEWLINE", "\n", self._text.end, end_pos=self._text.end)
+
+    def _next(self, lexer: BasicLexer) -> Token:
+        """The next token. A comment or white space at the end of the text opens and closes no block."""
+        token = lexer.next_token(self._place, self._state)
+        ends_text = token.type == "_NEWLINE" and token.end_pos == self._text.end
+        return token.update(value="\n") if ends_text else token
+
+    def _rest_of_line(self) -> Iterator[Token]:
+        """Pass over the rest of a broken line; BROKEN takes its place. Brackets may hold line breaks, but not
+        shallower lines."""
+        self._is_broken = False
+        outer = len(self._layout.blocks[-1][0])
+        newline = None
+        while newline is None:
+            try:
+                token = self._next(self._any_lexer)
+            except EOFError:
+                newline = Token("_NEWLINE", "\n", self._text.end, end_pos=self._text.end)
+            except UnexpectedCharacters:
+                self._move(self._place.line_ctr.char_pos + 1)
+            else:
+                self._layout.count(token)
+                ends = not self._layout.brackets or len(indentation_after(token)) <= outer
+                newline = token if token.type == "_NEWLINE" and ends else None
+        self._layout.brackets.clear()
+        yield Token("BROKEN", "")
+        yield newline
+
+    def _move(self, position: int) -> None:
+        self._place.line_ctr.char_pos = min(position, self._text.end)
+
+    # Errors ------------------------------------------------------------------------------------------
+
+    def _feed(self, token: Token) -> None:
+        try:
+            self._tree = self._state.feed_token(token, is_end=token.type == "$END")
+        except UnexpectedToken:
+            self._unexpected(token)
+            return
+        self.tokens.append(token)
+        if token.type in _LAYOUT:
+            self._line = []
+        else:
+            self._line.append(token)
+            self._word_end = token.end_pos or 0
+
+    def _unexpected_text(self) -> None:
+        """Nothing that may stand here begins here: find out what does."""
+        start = self._place.line_ctr.char_pos
+        try:
+            token = self._any_lexer.next_token(self._place, self._state)
+        except UnexpectedCharacters:
+            self._unreadable(start)
+        else:
+            self._layout.count(token)
+            self._unexpected(token)
+
+    def _unreadable(self, start: int) -> None:
+        """Report text that is no token at all."""
+        text, end = self._text.text, self._text.end
+        line_end = text.find("\n", start, end)
+        line_end = end if line_end < 0 else line_end
+        quotes = re.compile("\"\"\"|'''|\"|'").match(text, start)
+        if quotes is None:
+            self._report(faults.unknown_character(self._span(start, start + 1)))
+            self._break_line()
+            return
+        is_long = len(quotes[0]) == 3
+        inside = text[quotes.end() : end if is_long else line_end]
+        breaks_in_hole = "${" in inside and quotes[0] in inside
+        self._report(faults.string_not_closed(self._span(start, line_end), quotes[0], breaks_in_hole))
+        self._move(end if is_long else line_end)
+        self._break_line()
+
+    def _unexpected(self, token: Token) -> None:
+        """Report a token that may not stand here, and get ready to go on."""
+        expected: set[str] = self._interactive.accepts()  # type: ignore[no-untyped-call]
+        if expected == {"_INDENT"} and not self._is_hole:
+            self._missing_block(token)
+        elif token.type == "_INDENT":
+            self._report(faults.unexpected_indentation(self._span_of_indentation(token)))
+            self._replace_line(token)
+        elif token.type in _LAYOUT:
+            self._report_unexpected(token, expected)
+            self._replace_line(token)
+        elif self._layout.brackets and self._shallower_line(token.start_pos or 0) is not None:
+            self._never_closed(token.start_pos or 0)
+        else:
+            self._report_unexpected(token, expected)
+            self._break_line()
+
+    def _report_unexpected(self, token: Token, expected: set[str]) -> None:
+        if token.type in _LAYOUT:
+            token = Token(token.type, "", self._word_end, end_pos=self._word_end)
+        is_top = len(self._layout.blocks) == 1
+        self._report(
+            explain(Unexpected(self._source, tuple(self._line), token, frozenset(expected), is_top, self._is_hole))
+        )
+
+    def _missing_block(self, token: Token) -> None:
+        self._report(faults.missing_block(self._span(self._word_end - 1, self._word_end)))
+        if token.type in _LAYOUT:
+            self._replace_line(token)
+            return
+        self._cut_back()
+        self._state.feed_token(Token("BROKEN", ""))
+        self._state.feed_token(Token("_NEWLINE", ""))
+        self._layout.brackets.clear()
+        self._move(token.start_pos or 0)
+
+    def _never_closed(self, before: int) -> None:
+        """Report the innermost open bracket, and go on at the first line that is not deeper than the block,
+        or at the end."""
+        bracket = self._layout.brackets[-1]
+        self._report(faults.never_closed(self._span(bracket.start_pos or 0, bracket.end_pos or 0)))
+        line = self._shallower_line(before)
+        self._move(self._text.end if line is None else line)
+        self._layout.brackets.clear()
+        self._break_line()
+
+    def _shallower_line(self, before: int) -> int | None:
+        """Where the first line starts, after the open bracket, that can't be inside it by its indentation."""
+        text = self._text.text
+        width = len(self._layout.blocks[-1][0])
+        pattern = re.compile(rf"\r?\n(?=[ \t]{{0,{width}}}[^\s#)\]}}])")
+        found = pattern.search(text, self._layout.brackets[-1].end_pos or 0, min(before + 1, self._text.end))
+        return None if found is None else found.start()
+
+    def _break_line(self) -> None:
+        """Give up the line: the lexer passes over the rest of it."""
+        self._cut_back()
+        self._is_broken = True
+
+    def _replace_line(self, token: Token) -> None:
+        """Give up the line that ends with this layout token."""
+        self._cut_back()
+        self._state.feed_token(Token("BROKEN", ""))
+        if token.type != "_NEWLINE":
+            self._state.feed_token(Token("_NEWLINE", ""))
+        self._tree = self._state.feed_token(token, is_end=token.type == "$END")
+
+    def _cut_back(self) -> None:
+        """Drop what the parser holds of the current line."""
+        if self._is_hole:
+            raise _Abandoned
+        states = self._state.parse_conf.states
+        while "BROKEN" not in states[self._state.position]:
+            self._state.state_stack.pop()
+            self._state.value_stack.pop()
+        self._line = []
+
+    def _report(self, diagnostic: Diagnostic) -> None:
+        self._diagnostics.append(diagnostic)
+
+    def _span(self, start: int, end: int) -> Span:
+        return Span(self._source, start, end)
+
+    def _span_of_indentation(self, newline: Token) -> Span:
+        end = newline.end_pos or 0
+        width = len(indentation_after(newline)) if newline.type == "_NEWLINE" else len(newline)
+        return self._span(end - width, end)

@@ -1,0 +1,203 @@
+"""One running path of tokens, and the KV slots behind it.
+
+├── in the tree (locked) ──┤── tail: own slots ──┤── not computed yet ──┤
+0                          base                  computed               end
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from promptlang.runtime.batch import Lane
+from promptlang.runtime.cache.radix_tree import ExpectedRead, Node, RadixTree
+from promptlang.runtime.cache.slots import Run, SlotAllocator, runs
+
+Slots = npt.NDArray[np.int32]
+_EMPTY: Slots = np.empty(0, np.int32)
+
+
+class KvCache:
+    """The slots and the tree over them: who wants room asks here.
+
+    Args:
+        allocator: the pool's slots.
+        tree: what is cached.
+        shares: False keeps every sequence to itself (no match, no insert).
+    """
+
+    def __init__(self, allocator: SlotAllocator, tree: RadixTree, shares: bool = True) -> None:
+        self.allocator = allocator
+        self.tree = tree
+        self.shares = shares
+        self.evicted_tokens = 0
+
+    @property
+    def room(self) -> int:
+        """Slots that are free or could be."""
+        return self.allocator.available + self.tree.evictable
+
+    @property
+    def used(self) -> int:
+        """Slots that hold something, cached or running."""
+        return self.allocator.size - self.allocator.available
+
+    def allocate(self, count: int, after: int | None = None) -> Slots | None:
+        """`count` slots, right behind slot `after` where possible; evicts what it must; None when there is no room."""
+        if after is not None and self.allocator.extend(after, count):
+            return np.arange(after + 1, after + 1 + count, dtype=np.int32)
+        if count > self.allocator.available:
+            if count > self.room:
+                return None
+            self.evicted_tokens += self.tree.evict(count - self.allocator.available)
+        return self.allocator.allocate(count)
+
+
+class Sequence:
+    """A path of tokens being computed, from position `start` on. `attach` or `branch` makes it ready; `release` ends
+    it."""
+
+    def __init__(self, cache: KvCache, tokens: list[int], namespace: tuple[str, ...] = (), start: int = 0) -> None:
+        self.tokens = tokens
+        self.start = start
+        self._cache = cache
+        self._namespace = namespace
+        self._node: Node | None = None
+        self._base = start
+        self._borrowed = _EMPTY
+        self._tail = _EMPTY
+        self._spare = _EMPTY
+
+    @property
+    def end(self) -> int:
+        """The position behind the last token."""
+        return self.start + len(self.tokens)
+
+    @property
+    def computed(self) -> int:
+        """The position up to which the tokens have their KV."""
+        return self._base + len(self._tail)
+
+    @property
+    def pending(self) -> int:
+        """How many tokens still have to go through the model."""
+        return self.end - self.computed
+
+    @property
+    def node(self) -> Node | None:
+        """Where the cached part ends in the tree."""
+        return self._node
+
+    def next_key(self) -> tuple[int, int]:
+        """Which computation comes next: two sequences with one key are about to compute the same."""
+        return id(self._node), self.tokens[self.computed - self.start]
+
+    def cached(self) -> int:
+        """How many tokens an `attach` would find in the tree."""
+        if not self._cache.shares:
+            return 0
+        return self._cache.tree.peek(self._keys(0, self.end - 1), self._namespace)
+
+    def expect(self, at: int) -> ExpectedRead:
+        """Tell the tree that what `attach` would find now will be read at `at`."""
+        tree = self._cache.tree
+        return ExpectedRead(tree, tree.find(self._keys(0, self.end - 1), self._namespace), at)
+
+    def attach(self) -> None:
+        """Find the longest cached prefix and lock it. The last token is always computed: its logits are needed."""
+        tree = self._cache.tree
+        limit = self.end - 1 if self._cache.shares else 0
+        match = tree.match(self._keys(0, limit), self._namespace)
+        tree.lock(match.node)
+        self._node, self._base = match.node, match.length
+
+    def branch(self, tokens: list[int]) -> "Sequence":
+        """A sequence that goes on from here with `tokens`; this one must outlive it."""
+        assert self._node is not None
+        self.commit()
+        twin = Sequence(self._cache, tokens, self._namespace, self.computed)
+        twin._borrowed = np.concatenate([self._borrowed, self._tail])
+        twin._node = self._node
+        self._cache.tree.lock(self._node)
+        return twin
+
+    def _keys(self, start: int, end: int) -> Slots:
+        return np.array(self.tokens[start - self.start : end - self.start], dtype=np.int32)
+
+    def next_lane(self, budget: int, growth: int = 0) -> Lane | None:
+        """The next tokens to compute, with slots of their own; None when there is no room.
+
+        Args:
+            budget: the most tokens.
+            growth: as in `reserve`.
+        """
+        start = self.computed
+        count = min(self.pending, budget)
+        slots = self.reserve(count, growth)
+        if slots is None:
+            return None
+        return Lane(
+            tokens=self.tokens[start - self.start : start - self.start + count],
+            start=start,
+            slots=slots,
+            context=self.context(start),
+            wants="last" if start + count == self.end else "none",
+        )
+
+    def reserve(self, count: int, growth: int = 0) -> Slots | None:
+        """Slots for the next `count` tokens, now part of the tail; None when there is no room.
+
+        Args:
+            count: tokens about to be computed.
+            growth: slots to take along, where there is room, for tokens that follow.
+        """
+        if count > len(self._spare) and not self._grow(count - len(self._spare), growth):
+            return None
+        slots, self._spare = self._spare[:count], self._spare[count:]
+        self._tail = np.concatenate([self._tail, slots])
+        return slots
+
+    def _grow(self, count: int, growth: int) -> bool:
+        last = self._spare[-1:] if len(self._spare) else self._tail[-1:]
+        after = int(last[0]) if len(last) else None
+        more = None
+        if growth > count and self._cache.allocator.available > 2 * growth:
+            more = self._cache.allocate(growth, after)
+        if more is None:
+            more = self._cache.allocate(count, after)
+        if more is None:
+            return False
+        self._spare = np.concatenate([self._spare, more])
+        return True
+
+    def context(self, end: int) -> tuple[Run, ...]:
+        """The KV slots of all positions before `end`, as contiguous runs in order."""
+        assert self._node is not None
+        cached = [run for node in self._cache.tree.path(self._node) for run in node.runs]
+        return (*cached, *runs(self._borrowed), *runs(self._tail[: end - self._base]))
+
+    def commit(self) -> None:
+        """Give the computed tail to the tree, so that others share it."""
+        if not self._cache.shares or not len(self._tail):
+            return
+        assert self._node is not None
+        tree = self._cache.tree
+        inserted = tree.insert(self._node, self._keys(self._base, self.computed), self._tail)
+        tree.lock(inserted.node)
+        tree.unlock(self._node)
+        self._base, self._tail, self._node = self.computed, _EMPTY, inserted.node
+
+    def truncate(self, end: int) -> None:
+        """Forget all tokens from position `end` on. Own slots are free again; what the tree holds stays cached
+        there."""
+        keep = max(0, min(end, self.computed) - self._base)
+        self._cache.allocator.free(self._tail[keep:])
+        self._tail = self._tail[:keep]
+        del self.tokens[end - self.start :]
+
+    def release(self) -> None:
+        """Give back the lock and every slot of its own."""
+        if self._node is None:
+            return
+        self._cache.allocator.free(np.concatenate([self._tail, self._spare]))
+        self._tail = self._spare = self._borrowed = _EMPTY
+        self._cache.tree.unlock(self._node)
+        self._node, self._base = None, self.start

@@ -1,0 +1,112 @@
+"""How a model's weights are kept: in which type, in which layouts, and which of two serves a step."""
+
+from collections.abc import Callable, Mapping
+
+import torch
+
+from promptlang.runtime.models.crossover import measured_limit
+from promptlang.runtime.models.linear import (
+    FourBitLinear,
+    LinearByRows,
+    MakeProduct,
+    PackedLinear,
+    PlainLinear,
+    Product,
+    RowLimit,
+    can_pack,
+)
+
+FEW_ROWS = 3
+"""Up to this many rows float32's plain layout is the faster one: oneDNN takes 20 to 40 µs a call beside its arithmetic.
+"""
+
+MOST_TWICE = 1 << 30
+"""Layers of up to this many bytes are kept in two layouts."""
+
+MeasureLimit = Callable[[list[LinearByRows], torch.dtype], int]
+"""`measured_limit`, or what remembers it."""
+
+
+class Layouts:
+    """The layouts of one model's weights.
+
+    Args:
+        dtype: of activations, and of weights that have not four bits.
+        four_bits: keep the layers' weights in four bits for few rows. Then `dtype` is bfloat16 where the processor
+            multiplies in it, else float32.
+        one_layout: never choose by rows, so that a row's products don't depend on how many rows there are.
+        measure_limit: from how many rows on weights in four bits give way.
+    """
+
+    def __init__(
+        self,
+        dtype: torch.dtype = torch.float32,
+        four_bits: bool = False,
+        one_layout: bool = False,
+        measure_limit: MeasureLimit = measured_limit,
+    ) -> None:
+        self.dtype = _fast_dtype() if four_bits else dtype
+        self._four_bits = four_bits
+        self._one_layout = one_layout
+        self._measure_limit = measure_limit
+        self._limit = RowLimit(FEW_ROWS)
+        self._by_rows: list[LinearByRows] = []
+
+    def for_layers(self, weights: Mapping[str, torch.Tensor]) -> MakeProduct:
+        """What makes the products of the layers.
+
+        Args:
+            weights: all of the model's, by name.
+        """
+        layers = sum(tensor.numel() for name, tensor in weights.items() if name.startswith("model.layers."))
+        fits_twice = not self._one_layout and layers * self.dtype.itemsize <= MOST_TWICE
+        if self._four_bits:
+            return self._four_bits_and_whole if fits_twice else FourBitLinear
+        return self._plain_and_packed if fits_twice and self.dtype is torch.float32 else self._whole
+
+    def for_head(self, weight: torch.Tensor, has_plain: bool) -> Product:
+        """The product that gives logits, in one layout or (float32) two.
+
+        Args:
+            weight: [vocabulary, hidden size].
+            has_plain: whether the plain layout is kept anyway.
+        """
+        if has_plain and self.dtype is torch.float32 and not self._one_layout:
+            return self._plain_and_packed(weight, None)
+        return self._whole(weight, None)
+
+    def settle(self) -> None:
+        """Find the limit between few and many rows, once all products are made."""
+        if self._four_bits and self._by_rows:
+            self._limit.rows = self._measure_limit(self._by_rows, self.dtype)
+
+    @property
+    def description(self) -> str:
+        """What a run computes with, for reports."""
+        name = str(self.dtype).removeprefix("torch.")
+        if not self._four_bits:
+            return name
+        return f"int4 up to {self._limit.rows} rows, {name} beyond" if self._by_rows else "int4"
+
+    def _whole(self, weight: torch.Tensor, bias: torch.Tensor | None) -> Product:
+        weight = weight.to(self.dtype)
+        bias = bias if bias is None else bias.to(self.dtype)
+        return (PackedLinear if can_pack(self.dtype, weight.device) else PlainLinear)(weight, bias)
+
+    def _plain_and_packed(self, weight: torch.Tensor, bias: torch.Tensor | None) -> Product:
+        if not can_pack(torch.float32, weight.device):
+            return self._whole(weight, bias)
+        return self._two(weight.shape[1], PlainLinear(weight.float(), bias), self._whole(weight, bias))
+
+    def _four_bits_and_whole(self, weight: torch.Tensor, bias: torch.Tensor | None) -> Product:
+        bias = bias if bias is None else bias.to(self.dtype)
+        product = self._two(weight.shape[1], FourBitLinear(weight, bias), self._whole(weight, bias))
+        self._by_rows.append(product)
+        return product
+
+    def _two(self, width: int, few: Product, many: Product) -> LinearByRows:
+        return LinearByRows(width, few, many, self._limit)
+
+
+def _fast_dtype() -> torch.dtype:
+    return torch.bfloat16 if can_pack(torch.bfloat16, torch.device("cpu")) else torch.float32

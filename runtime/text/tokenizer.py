@@ -1,0 +1,253 @@
+"""Text to tokens and back: exact bytes, and data that can never become a control token."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import tokenizers
+
+from promptlang.runtime.text.template import ConversationTemplate, TemplateRefusedError
+
+
+@dataclass(frozen=True)
+class TokenizerSettings:
+    """What a model's files say about its tokenizer beside the vocabulary.
+
+    Attributes:
+        vocab_size: rows of the model's output head; may exceed the vocabulary, whose missing rows are never
+            legal.
+        eos_ids: tokens that end an answer.
+        names: the tokens that have a name (`bos_token`, `eos_token`, ...), as text; chat templates use them.
+        chat_template: Jinja source, or None when the model has none.
+    """
+
+    vocab_size: int
+    eos_ids: tuple[int, ...]
+    names: dict[str, str] = field(default_factory=dict)
+    chat_template: str | None = None
+
+    @classmethod
+    def from_transformers(
+        cls, tokenizer: Any, vocab_size: int | None = None, eos_ids: Sequence[int] = ()
+    ) -> "TokenizerSettings":
+        """What a transformers tokenizer knows.
+
+        Args:
+            tokenizer: a `PreTrainedTokenizerFast`.
+            vocab_size: rows of the model's output head; the tokenizer's own size by default.
+            eos_ids: more tokens that end an answer (a generation config's).
+        """
+        own = () if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,)
+        template = tokenizer.chat_template
+        named = tokenizer.special_tokens_map.items()
+        return cls(
+            vocab_size=vocab_size or len(tokenizer),
+            eos_ids=tuple(dict.fromkeys((*own, *eos_ids))),
+            names={name: text for name, text in named if isinstance(text, str)},
+            chat_template=template.get("default") if isinstance(template, dict) else template,
+        )
+
+
+class Tokenizer:
+    """A tokenizer that keeps control tokens out of data.
+
+    Nothing is ever added to what it encodes: no beginning-of-text token and no leading space.
+
+    Args:
+        backend: the Hugging Face tokenizer; taken over.
+        settings: what else the model's files say.
+
+    Attributes:
+        vocab_size: rows of the model's output head.
+        special_tokens: the added tokens that mark structure, by their text, longest first. A chat template's
+            literal text is split on these.
+        token_bytes: exact bytes of each token, `vocab_size` entries; empty for control tokens and unused
+            rows.
+        special_ids: tokens without text.
+        eos_ids: tokens that end an answer.
+        bos_id: the token that this tokenizer puts before a text by default, if it does.
+        fingerprint: equal for tokenizers that encode and decode alike.
+    """
+
+    def __init__(self, backend: tokenizers.Tokenizer, settings: TokenizerSettings) -> None:
+        source = backend.to_str()
+        definition = json.loads(source)
+        added = {token["content"]: token for token in definition["added_tokens"]}
+        structure = [text for text in added if added[text]["special"] or not text.isspace()]
+        self._settings = settings
+        self.vocab_size = settings.vocab_size
+        self.special_tokens: dict[str, int] = {
+            text: added[text]["id"] for text in sorted(structure, key=len, reverse=True)
+        }
+        self.token_bytes = _token_bytes(backend, definition, settings.vocab_size)
+        self.special_ids = frozenset(token for token, text in enumerate(self.token_bytes) if not text)
+        self.eos_ids = settings.eos_ids
+        self.bos_id = _default_bos(backend, settings)
+        self.fingerprint = hashlib.blake2b(f"{settings}\n{source}".encode(), digest_size=16).hexdigest()
+        self._data = _data_backend(backend, definition, frozenset(structure))
+        self._control = frozenset(self.special_tokens.values())
+
+    @classmethod
+    def from_transformers(
+        cls, tokenizer: Any, vocab_size: int | None = None, eos_ids: Sequence[int] = ()
+    ) -> "Tokenizer":
+        """Take a fast transformers tokenizer; see `TokenizerSettings.from_transformers`."""
+        backend = tokenizers.Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+        return cls(backend, TokenizerSettings.from_transformers(tokenizer, vocab_size, eos_ids))
+
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether `render` works at all."""
+        return self._settings.chat_template is not None
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a text that is data: what looks like a control token stays text."""
+        tokens: list[int] = self._data.encode(text, add_special_tokens=False).ids
+        if self._control.isdisjoint(tokens):
+            return tokens
+        return self._encode_apart(text)
+
+    def encode_special(self, name: str) -> int:
+        """The control token of that name.
+
+        Raises:
+            KeyError: there is none.
+        """
+        return self.special_tokens[name]
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of some tokens; control tokens have none, and what is no UTF-8 becomes U+FFFD."""
+        return b"".join(self.token_bytes[token] for token in tokens).decode(errors="replace")
+
+    def render(self, messages: list[dict[str, str]], add_generation_prompt: bool = False) -> str:
+        """A conversation as the model's chat template writes it.
+
+        Raises:
+            TemplateRefusedError: the model has no chat template, or it refuses these messages.
+        """
+        return self._template.render(messages, add_generation_prompt)
+
+    @cached_property
+    def _template(self) -> ConversationTemplate:
+        if self._settings.chat_template is None:
+            raise TemplateRefusedError("this model has no chat template; use plain text instead of role blocks")
+        return ConversationTemplate(self._settings.chat_template, self._settings.names)
+
+    def _encode_apart(self, text: str) -> list[int]:
+        """Some vocabularies hold a control token as ordinary text too: cut inside every such name.
+
+        What a normalizer would turn into such a name is written character by character.
+        """
+        for name in self.special_tokens:
+            before, found, after = text.partition(name)
+            if found and len(name) > 1:
+                return [*self.encode(before + name[:1]), *self.encode(name[1:] + after)]
+        if len(text) == 1:
+            raise ValueError(f"this model's tokenizer can write {text!r} only as a control token")
+        return [token for character in text for token in self.encode(character)]
+
+
+def _default_bos(backend: tokenizers.Tokenizer, settings: TokenizerSettings) -> int | None:
+    added: list[int] = backend.encode("").ids
+    bos = backend.token_to_id(settings.names.get("bos_token", ""))
+    return bos if bos is not None and added[:1] == [bos] else None
+
+
+# Bytes ---------------------------------------------------------------------------------------------------
+
+
+def _token_bytes(backend: tokenizers.Tokenizer, definition: dict[str, Any], size: int) -> list[bytes]:
+    result = [b""] * size
+    to_bytes = _byte_reader(definition)
+    for text, token in backend.get_vocab(with_added_tokens=False).items():
+        result[token] = to_bytes(text)
+    for added in definition["added_tokens"]:
+        result[added["id"]] = b"" if added["special"] else added["content"].encode()
+    return result
+
+
+def _byte_reader(definition: dict[str, Any]) -> Callable[[str], bytes]:
+    """How this vocabulary spells bytes, found from its decoder."""
+    kinds = _kinds(definition["decoder"]) | _kinds(definition["pre_tokenizer"])
+    if "ByteLevel" in kinds:
+        return _byte_level_bytes
+    if "WordPiece" in kinds:
+        return _word_piece_bytes
+    if kinds & {"Metaspace", "ByteFallback"}:
+        return _sentence_piece_bytes
+    return str.encode
+
+
+def _kinds(component: Any) -> set[str]:
+    if isinstance(component, list):
+        return {kind for part in component for kind in _kinds(part)}
+    if not isinstance(component, dict):
+        return set()
+    nested = {kind for part in component.values() for kind in _kinds(part)}
+    return nested | {str(component.get("type"))}
+
+
+def _byte_level_table() -> dict[int, int]:
+    """Byte-level BPE writes printable Latin-1 bytes as themselves, the others from U+0100 on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {0x100 + index: byte for index, byte in enumerate(others)}
+
+
+_BYTE_LEVEL = _byte_level_table()
+
+
+def _byte_level_bytes(text: str) -> bytes:
+    return text.translate(_BYTE_LEVEL).encode("latin-1")
+
+
+def _sentence_piece_bytes(text: str) -> bytes:
+    if len(text) == 6 and text.startswith("<0x") and text.endswith(">"):
+        return bytes.fromhex(text[3:5])
+    return text.replace("▁", " ").encode()
+
+
+def _word_piece_bytes(text: str) -> bytes:
+    return text[2:].encode() if text.startswith("##") else b" " + text.encode()
+
+
+# Data ----------------------------------------------------------------------------------------------------
+
+
+def _data_backend(
+    backend: tokenizers.Tokenizer, definition: dict[str, Any], structure: frozenset[str]
+) -> tokenizers.Tokenizer:
+    """A backend to which every text is only text."""
+    markup = [token for token in definition["added_tokens"] if token["content"] in structure]
+    leading = _drop_leading_space([definition["normalizer"], definition["pre_tokenizer"]])
+    if leading or not all(token["special"] for token in markup):
+        for token in markup:
+            token["special"] = True
+        backend = tokenizers.Tokenizer.from_str(json.dumps(definition))
+    backend.encode_special_tokens = True
+    return backend
+
+
+def _drop_leading_space(component: Any) -> bool:
+    """Take out, in place, whatever puts a space before a text. Returns whether anything did."""
+    if isinstance(component, list):
+        return sum(_drop_leading_space(part) for part in component) > 0
+    if not isinstance(component, dict):
+        return False
+    kind = component.get("type")
+    if kind == "Sequence":
+        return _drop_leading_space(component.get("normalizers") or component.get("pretokenizers"))
+    if kind == "Prepend":
+        component.clear()
+        component.update(type="Sequence", normalizers=[])
+        return True
+    if kind == "Metaspace" and component["prepend_scheme"] != "never":
+        component["prepend_scheme"] = "never"
+        return True
+    if kind == "ByteLevel" and component["add_prefix_space"]:
+        component["add_prefix_space"] = False
+        return True
+    return False
