@@ -351,6 +351,6 @@ def test_the_embedded_tokenizer_encodes_as_transformers_does(loaded: LoadedModel
 @pytest.mark.slow
 @pytest.mark.usefixtures("loaded")
 def test_loading_is_quiet() -> None:
-    script = "from promptlang.runtime.loading import load; load()"
+    script = "from promptlang.runtime.models.loading import load; load()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
