@@ -1,7 +1,7 @@
-"""Who attends to what: a batch whose sequences are paths in one tree, cut into passes once a step.
+"""Who attends to what: a batch whose sequences are paths in one tree, cut into parts once a step.
 
 lanes 0-2 ── shared run ──┬── lane 0's own tail
-                          ├── lane 1's own tail      one pass over the shared run, the queries
+                          ├── lane 1's own tail      one part over the shared run, the queries
                           └── lane 2's own tail      of all three stacked; the tails apart
 """
 
@@ -17,19 +17,19 @@ import torch
 
 from promptlang.kernels.lane import AttentionLane
 
-Runs = tuple[tuple[int, int], ...]
-Slots = slice | torch.Tensor
+SlotRuns = tuple[tuple[int, int], ...]
+SlotIndex = slice | torch.Tensor
 
 HIDDEN = -1e30
 """Added to the score of a key that a query must not see. Finite, so that a query that sees nothing of a part still has
 a log-sum-exp there, one that makes the part vanish in a merge."""
 
-# Measured inside a model's step on two CPU cores (3 KV heads of 64), where nothing is in the cache: a pass
+# Measured inside a model's step on two CPU cores (3 KV heads of 64), where nothing is in the cache: a part
 # costs about 80 µs and a merge 40 µs beside its arithmetic, a gathered token 0.25 µs. The thresholds below
 # follow; a wrong one costs some percent of a step, never a result.
 
 LONG_RUN = 192
-"""A run longer than this is read in place, by a pass of its own; what is shorter may be gathered."""
+"""A run longer than this is read in place, by a part of its own; what is shorter may be gathered."""
 
 SHORT_RUN = 96
 """A shared run up to this length may be handed down, to be gathered with each reader's own tail ..."""
@@ -42,7 +42,7 @@ PADDED_QUERIES = 8
 
 
 @dataclass(frozen=True)
-class Pass:
+class Part:
     """Some consecutive queries attend to some keys.
 
     Attributes:
@@ -52,20 +52,20 @@ class Pass:
     """
 
     rows: slice
-    slots: Slots
+    slots: SlotIndex
     mask: torch.Tensor | None = None
 
 
 @dataclass(frozen=True)
-class CausalPass:
+class CausalPart:
     """New tokens attend to one another: each to itself and those before it."""
 
     rows: slice
-    slots: Slots
+    slots: SlotIndex
 
 
 @dataclass(frozen=True)
-class PaddedPass:
+class PaddedPart:
     """Several lanes' tails at once, each lane's queries to its own keys.
 
     Attributes:
@@ -74,7 +74,7 @@ class PaddedPass:
         mask: float32 [lanes, queries, keys], added to the scores: 0 or `HIDDEN`.
     """
 
-    rows: Slots
+    rows: SlotIndex
     slots: torch.Tensor
     mask: torch.Tensor
 
@@ -88,8 +88,8 @@ class AttentionPlan:
         more: what is merged into it, in this order.
     """
 
-    own: tuple[Pass | CausalPass | PaddedPass, ...]
-    more: tuple[Pass, ...]
+    own: tuple[Part | CausalPart | PaddedPart, ...]
+    more: tuple[Part, ...]
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class _Segment:
 
     first: int
     end: int
-    runs: Runs
+    runs: SlotRuns
     position: int
 
 
@@ -131,7 +131,7 @@ def plan(
 def _segments(lanes: Sequence[AttentionLane]) -> Iterator[_Segment]:
     """Cut the lanes' contexts where their readers change; the last segment of each lane is its own."""
     common = [_common(left.context, right.context) for left, right in pairwise(lanes)]
-    stack: list[tuple[int, int, int, Runs, int]] = [(0, len(lanes), 0, (), 0)]
+    stack: list[tuple[int, int, int, SlotRuns, int]] = [(0, len(lanes), 0, (), 0)]
     while stack:
         first, end, depth, inherited, position = stack.pop()
         if end - first == 1:
@@ -154,11 +154,11 @@ def _common(left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]) -
     return min(len(left), len(right))
 
 
-def _length(runs: Runs) -> int:
+def _length(runs: SlotRuns) -> int:
     return sum(length for _, length in runs)
 
 
-def _joined(runs: Runs, position: int) -> list[_Piece]:
+def _joined(runs: SlotRuns, position: int) -> list[_Piece]:
     """The same slots in as few pieces as possible."""
     pieces: list[_Piece] = []
     for start, length in runs:
@@ -229,14 +229,14 @@ class _Planner:
         self._device = device
         self._window = None if window is None else _Window(lanes, window)
         self._row = np.cumsum([0, *(len(lane.slots) for lane in lanes)]).tolist()
-        self._own: list[Pass | CausalPass | PaddedPass] = []
-        self._more: list[Pass] = []
+        self._own: list[Part | CausalPart | PaddedPart] = []
+        self._more: list[Part] = []
         self._tails: list[_Tail] = []
 
     def add(self, segment: _Segment) -> None:
         rows = slice(self._row[segment.first], self._row[segment.end])
         if segment.end - segment.first > 1:
-            self._more += self._passes(rows, self._seen(rows, segment.runs, segment.position))
+            self._more += self._parts(rows, self._seen(rows, segment.runs, segment.position))
         else:
             self._add_own(rows, self._lanes[segment.first].slots, segment)
 
@@ -247,7 +247,7 @@ class _Planner:
             self._own.append(self._padded())
         return AttentionPlan(tuple(self._own), tuple(self._more))
 
-    def _seen(self, rows: slice, runs: Runs, position: int) -> list[_Piece]:
+    def _seen(self, rows: slice, runs: SlotRuns, position: int) -> list[_Piece]:
         pieces = _joined(runs, position)
         return pieces if self._window is None else self._window.cut(rows, pieces)
 
@@ -261,43 +261,43 @@ class _Planner:
             causal = _joined(new, segment.position + _length(runs))
         pieces = self._seen(rows, runs, segment.position)
         tail = _Tail(rows, tuple(piece for piece in pieces if piece.length <= LONG_RUN), tuple(causal))
-        passes = [self._pass(rows, [piece]) for piece in pieces if piece.length > LONG_RUN]
+        parts = [self._part(rows, [piece]) for piece in pieces if piece.length > LONG_RUN]
         if not tail.pieces:
-            self._own.append(passes.pop())
+            self._own.append(parts.pop())
         elif tail.length <= LONG_RUN and len(new) <= PADDED_QUERIES:
             self._tails.append(tail)
         else:
             self._add_alone(tail)
-        self._more += passes
+        self._more += parts
 
     def _add_alone(self, tail: _Tail) -> None:
-        context = [self._pass(tail.rows, tail.context)] if tail.context else []
+        context = [self._part(tail.rows, tail.context)] if tail.context else []
         if tail.new:
             self._own.append(self._causal(tail))
             self._more += context
         else:
             self._own += context
 
-    def _passes(self, rows: slice, pieces: Sequence[_Piece]) -> list[Pass]:
-        """Long pieces in place, the short ones gathered into one pass."""
-        parts = [[piece] for piece in pieces if piece.length > LONG_RUN]
+    def _parts(self, rows: slice, pieces: Sequence[_Piece]) -> list[Part]:
+        """Long pieces in place, the short ones gathered into one part."""
+        long = [[piece] for piece in pieces if piece.length > LONG_RUN]
         short = [piece for piece in pieces if piece.length <= LONG_RUN]
-        return [self._pass(rows, part) for part in (*parts, short) if part]
+        return [self._part(rows, part) for part in (*long, short) if part]
 
-    def _pass(self, rows: slice, pieces: Sequence[_Piece]) -> Pass:
+    def _part(self, rows: slice, pieces: Sequence[_Piece]) -> Part:
         slots = _slots(pieces, self._device)
         if self._window is None or not self._window.hides(rows, pieces):
-            return Pass(rows, slots)
-        return Pass(rows, slots, self._mask(self._window.sees(rows, _position_array(pieces))))
+            return Part(rows, slots)
+        return Part(rows, slots, self._mask(self._window.sees(rows, _position_array(pieces))))
 
-    def _causal(self, tail: _Tail) -> Pass | CausalPass:
+    def _causal(self, tail: _Tail) -> Part | CausalPart:
         slots = _slots(tail.new, self._device)
         if self._window is None or not self._window.hides(tail.rows, tail.new):
-            return CausalPass(tail.rows, slots)
+            return CausalPart(tail.rows, slots)
         sees = np.tril(self._window.sees(tail.rows, _position_array(tail.new)))
-        return Pass(tail.rows, slots, self._mask(sees))
+        return Part(tail.rows, slots, self._mask(sees))
 
-    def _padded(self) -> PaddedPass:
+    def _padded(self) -> PaddedPart:
         tails = self._tails
         queries = max(tail.rows.stop - tail.rows.start for tail in tails)
         keys = max(tail.length for tail in tails)
@@ -316,7 +316,7 @@ class _Planner:
             sees[index] = np.arange(keys) < (tail.length - hidden)[:, None]
             if self._window is not None:
                 sees[index, :, : tail.length] &= self._window.sees(tail.rows, _position_array(tail.pieces))[place]
-        return PaddedPass(
+        return PaddedPart(
             _slots(_joined(_runs(rows.ravel()), 0), self._device),
             torch.from_numpy(slots.ravel()).to(self._device),
             self._mask(sees),
@@ -326,7 +326,7 @@ class _Planner:
         return torch.from_numpy(np.where(sees, np.float32(0), np.float32(HIDDEN))).to(self._device)
 
 
-def _slots(pieces: Sequence[_Piece], device: torch.device | str) -> Slots:
+def _slots(pieces: Sequence[_Piece], device: torch.device | str) -> SlotIndex:
     if len(pieces) == 1:
         return slice(pieces[0].start, pieces[0].start + pieces[0].length)
     return torch.from_numpy(_slot_array(pieces)).to(device)
@@ -340,5 +340,5 @@ def _position_array(pieces: Sequence[_Piece]) -> npt.NDArray[np.int64]:
     return np.concatenate([np.arange(piece.position, piece.position + piece.length) for piece in pieces])
 
 
-def _runs(slots: npt.NDArray[np.integer]) -> Runs:
+def _runs(slots: npt.NDArray[np.integer]) -> SlotRuns:
     return tuple((int(slot), 1) for slot in slots)

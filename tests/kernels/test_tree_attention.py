@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptlang.kernels import reference, tree_attention
-from promptlang.kernels.plan import CausalPass, PaddedPass, Pass
+from promptlang.kernels.plan import CausalPart, PaddedPart, Part
 from promptlang.kernels.plan import plan as plan_of
 
 
@@ -150,8 +150,8 @@ def test_large_scores_do_not_overflow() -> None:
 
 def test_a_shared_prefix_is_read_once_for_all_that_share_it() -> None:
     plan = plan_of([lane(1, 1000 + 50 * index, (0, 800)) for index in range(16)])
-    assert [part for part in plan.more if part.slots == slice(0, 800)] == [Pass(slice(0, 16), slice(0, 800))]
-    assert [type(part) for part in plan.own] == [PaddedPass]
+    assert [part for part in plan.more if part.slots == slice(0, 800)] == [Part(slice(0, 16), slice(0, 800))]
+    assert [type(part) for part in plan.own] == [PaddedPart]
 
 
 def test_nested_prefixes_are_each_read_once() -> None:
@@ -159,28 +159,28 @@ def test_nested_prefixes_are_each_read_once() -> None:
     lanes = [lane(1, 2000 + 9 * index, (0, 800), side) for index, side in enumerate([left, left, right, right])]
     plan = plan_of(lanes)
     assert sorted(plan.more, key=str) == [
-        Pass(slice(0, 2), slice(800, 1100)),
-        Pass(slice(0, 4), slice(0, 800)),
-        Pass(slice(2, 4), slice(1200, 1500)),
+        Part(slice(0, 2), slice(800, 1100)),
+        Part(slice(0, 4), slice(0, 800)),
+        Part(slice(2, 4), slice(1200, 1500)),
     ]
 
 
-def test_neighbouring_runs_are_read_in_one_pass() -> None:
+def test_neighbouring_runs_are_read_in_one_part() -> None:
     plan = plan_of([lane(1, 1000 + 9 * index, (0, 300), (300, 300)) for index in range(2)])
     assert [part.slots for part in plan.more] == [slice(0, 600)]
 
 
-def test_one_sequence_in_one_run_is_one_pass() -> None:
+def test_one_sequence_in_one_run_is_one_part() -> None:
     plan = plan_of([lane(1, 500, (0, 500))])
-    assert (plan.own, plan.more) == ((Pass(slice(0, 1), slice(0, 501)),), ())
+    assert (plan.own, plan.more) == ((Part(slice(0, 1), slice(0, 501)),), ())
 
 
-def test_a_long_prompt_is_a_causal_pass_in_place() -> None:
+def test_a_long_prompt_is_a_causal_part_in_place() -> None:
     plan = plan_of([lane(300, 0)])
-    assert plan.own == (CausalPass(slice(0, 300), slice(0, 300)),)
+    assert plan.own == (CausalPart(slice(0, 300), slice(0, 300)),)
 
 
-def test_a_short_shared_prefix_is_not_worth_a_pass() -> None:
+def test_a_short_shared_prefix_is_not_worth_a_part() -> None:
     plan = plan_of([lane(1, 100 + 9 * index, (0, 10)) for index in range(3)])
     assert not plan.more
 
@@ -194,7 +194,7 @@ def test_siblings_share_what_their_windows_have_in_common() -> None:
     lanes = [lane(1, 5000 + 50 * index, (0, 4000), (5000 + 50 * index - 20, index + 1)) for index in range(4)]
     plan = plan_of(lanes, window=1001)
     seen_by_all = [part for part in plan.more if part.slots == slice(3004, 4000)]
-    assert seen_by_all == [Pass(slice(0, 4), slice(3004, 4000))]
+    assert seen_by_all == [Part(slice(0, 4), slice(3004, 4000))]
 
 
 def test_the_same_plan_gives_the_same_bits() -> None:
