@@ -19,6 +19,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from promptlang.kernels.backend import default_backend
 from promptlang.runtime.batch import Batch, Lane, build_batch
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.cache.slots import Run
@@ -32,6 +33,7 @@ KINDS = [("float32", False), ("bfloat16", False), ("int4", False), ("int4", True
 
 SIBLINGS = [1, 4, 8, 16, 32]
 PREFIX, TAIL, CHUNK, REPEATS = 512, 16, 512, 7
+BACKEND = default_backend(torch.device("cpu"))
 TEXT = Path(__file__).parents[1] / "docs" / "language.md"
 TEXT_TOKENS = 400
 
@@ -43,13 +45,15 @@ def siblings(count: int) -> Batch:
         [
             Lane([5], PREFIX + TAIL, np.array([start + TAIL], np.int32), (Run(0, PREFIX), Run(start, TAIL)))
             for start in first
-        ]
+        ],
+        BACKEND,
     )
 
 
 def chunk(tokens: list[int], wants_all: bool = False) -> Batch:
     """A prompt at once."""
-    return build_batch([Lane(tokens, 0, np.arange(len(tokens), dtype=np.int32), (), "all" if wants_all else "last")])
+    lane = Lane(tokens, 0, np.arange(len(tokens), dtype=np.int32), (), "all" if wants_all else "last")
+    return build_batch([lane], BACKEND)
 
 
 def milliseconds(model: Model, pool: KvPool, batch: Batch) -> float:

@@ -1,6 +1,6 @@
 """Attention of a batch whose sequences are paths in one tree: what they share is read once.
 
-A plan is made once for each step (`plan`), then run for each layer without further decisions.
+A plan is made once for each step (`planner`), then run for each layer without further decisions.
 
 Every part of a plan gives, for each query, the attention over some of its keys together with the log of the sum of
 exponentials of that part. Two parts merge exactly (Milakov and Gimelshein, "Online normalizer calculation for
@@ -12,12 +12,15 @@ depends on the sequence's neighbours, so the last bits do too. Running one plan 
 the same bits.
 """
 
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 import torch
 from torch.nn.functional import embedding
 
+from promptlang.kernels.lane import AttentionLane
 from promptlang.kernels.plan import HIDDEN, AttentionPlan, CausalPart, PaddedPart, Part, SlotIndex
+from promptlang.kernels.planner import plan
 
 
 class _Scores(NamedTuple):
@@ -27,44 +30,60 @@ class _Scores(NamedTuple):
     cap: float | None
 
 
-def attend(
-    query: torch.Tensor,
-    keys: torch.Tensor,
-    values: torch.Tensor,
-    plan: AttentionPlan,
-    scale: float,
-    *,
-    cap: float | None = None,
-    sinks: torch.Tensor | None = None,
-) -> torch.Tensor:
-    """Attention of one layer.
+class TreeAttention:
+    """Attention in torch's own operations; see `AttentionBackend`.
 
     Args:
-        query: [heads, T, head size], T packed rows.
-        keys, values: [KV heads, slots, head size]; the new tokens' are already in their slots.
-        plan: of this batch.
-        scale: multiplies the scores.
-        cap: scores s become cap * tanh(s / cap) (Gemma Team, "Gemma 2", 2024).
-        sinks: [heads], the score of one more key in each head, whose value is zero (Xiao et al., "Efficient streaming
-            language models with attention sinks", 2024).
-
-    Returns:
-        [T, heads, head size].
+        device: where keys and values are.
     """
-    heads, rows, size = query.shape
-    kv_heads = keys.shape[0]
-    groups = heads // kv_heads
-    scores = _Scores(scale, cap)
-    # [KV heads, T, groups, size]: rows that read the same keys lie side by side.
-    folded = query.view(kv_heads, groups, rows, size).transpose(1, 2).contiguous()
-    state = _State(rows)
-    for part in plan.own:
-        state.put(part.rows, *_run(part, folded, keys, values, scores))
-    for part in plan.more:
-        state.merge(part.rows, *_run(part, folded, keys, values, scores))
-    if sinks is not None:
-        state.drain(sinks.view(kv_heads, groups).t())
-    return state.output.transpose(1, 2).reshape(rows, heads, size).to(query.dtype)
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    def plan(self, lanes: Sequence[AttentionLane], windows: Set[int | None]) -> AttentionPlan:
+        """See `AttentionBackend.plan`."""
+        return plan(lanes, windows, self.device)
+
+    def store(
+        self,
+        plan: AttentionPlan,
+        new_keys: torch.Tensor,
+        new_values: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+    ) -> None:
+        """See `AttentionBackend.store`."""
+        keys.index_copy_(1, plan.slots, new_keys)
+        values.index_copy_(1, plan.slots, new_values)
+
+    def attend(
+        self,
+        plan: AttentionPlan,
+        query: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+        scale: float,
+        *,
+        window: int | None = None,
+        cap: float | None = None,
+        sinks: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """See `AttentionBackend.attend`."""
+        heads, rows, size = query.shape
+        kv_heads = keys.shape[0]
+        groups = heads // kv_heads
+        scores = _Scores(scale, cap)
+        # [KV heads, T, groups, size]: rows that read the same keys lie side by side.
+        folded = query.view(kv_heads, groups, rows, size).transpose(1, 2).contiguous()
+        state = _State(rows)
+        parts = plan.windows[window]
+        for part in parts.own:
+            state.put(part.rows, *_run(part, folded, keys, values, scores))
+        for part in parts.more:
+            state.merge(part.rows, *_run(part, folded, keys, values, scores))
+        if sinks is not None:
+            state.drain(sinks.view(kv_heads, groups).t())
+        return state.output.transpose(1, 2).reshape(rows, heads, size).to(query.dtype)
 
 
 class _State:

@@ -53,14 +53,3 @@ class KvPool:
     def bytes_per_token(shape: KvShape, dtype: torch.dtype = torch.float32) -> int:
         """Memory of one slot over all layers, in bytes."""
         return 2 * shape.layers * shape.kv_heads * shape.head_size * dtype.itemsize
-
-    def write(self, layer: int, slots: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> None:
-        """Store the keys and values of new tokens.
-
-        Args:
-            layer: which layer.
-            slots: int64 [T].
-            keys, values: [KV heads, T, head size].
-        """
-        self.keys[layer].index_copy_(1, slots, keys)
-        self.values[layer].index_copy_(1, slots, values)

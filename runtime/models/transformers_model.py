@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 
-from promptlang.kernels.tree_attention import attend
 from promptlang.runtime.batch import Batch
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.models.logits import KnownLogits, Logits
@@ -88,13 +87,14 @@ def attention(
     """
     layer = module.layer_idx
     _refuse_unsupported_arguments(module, model_shape, asked)
-    kv_pool.write(layer, tree_batch.slots, key[0], value[0])
-    output = attend(
+    output = tree_batch.attend(
+        kv_pool,
+        layer,
         query[0],
-        kv_pool.keys[layer],
-        kv_pool.values[layer],
-        tree_batch.plans[model_shape.window(layer)],
+        key[0],
+        value[0],
         scaling,
+        window=model_shape.window(layer),
         cap=asked.get("softcap"),
         sinks=asked.get("s_aux"),
     )

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from promptlang.kernels.backend import default_backend
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.cache.slots import Run
@@ -39,7 +40,7 @@ def tiny_network(model_type: str = "llama", seed: int = 0, **changes: Any) -> An
 
 def run(model: Model, pool: KvPool, *lanes: Lane) -> torch.Tensor:
     """One pass."""
-    return model.forward(build_batch(lanes, model.device, model.shape.windows), pool).whole()
+    return model.forward(build_batch(lanes, default_backend(model.device), model.shape.windows), pool).whole()
 
 
 def cold_logits(model: Model, tokens: Sequence[int]) -> torch.Tensor:

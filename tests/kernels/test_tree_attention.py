@@ -1,25 +1,20 @@
 """Tree attention gives what attention of each sequence alone gives."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptlang.kernels import reference, tree_attention
-from promptlang.kernels.plan import CausalPart, PaddedPart, Part
-from promptlang.kernels.plan import plan as plan_of
+from promptlang.kernels.lane import AttentionLane
+from promptlang.kernels.plan import CausalPart, PaddedPart, Part, WindowPlan
+from promptlang.kernels.reference import ReferenceAttention
+from promptlang.kernels.tree_attention import TreeAttention
 
-
-@dataclass(frozen=True)
-class Lane:
-    context: tuple[tuple[int, int], ...]
-    slots: npt.NDArray[np.int32]
-
+CPU = torch.device("cpu")
+TREE, REFERENCE = TreeAttention(CPU), ReferenceAttention(CPU)
 
 SIZE = 16
 LENGTHS = st.sampled_from([1, 2, 3, 15, 16, 17, 63, 64, 65, 191, 192, 193, 400])
@@ -38,7 +33,7 @@ class SlotSource:
 
 
 @st.composite
-def trees(draw: st.DrawFn) -> tuple[list[Lane], int]:
+def trees(draw: st.DrawFn) -> tuple[list[AttentionLane], int]:
     """Lanes that are paths in a random tree of runs, sorted by context, and how many slots they use."""
     source = SlotSource()
     paths: list[tuple[tuple[int, int], ...]] = [()]
@@ -48,12 +43,12 @@ def trees(draw: st.DrawFn) -> tuple[list[Lane], int]:
     lanes = []
     for path in draw(st.lists(st.sampled_from(paths), min_size=1, max_size=12)):
         start, count = source.take(draw(st.sampled_from([1, 1, 1, 2, 5, 8, 9, 20])), draw(st.integers(0, 1)))
-        lanes.append(Lane(path, np.arange(start, start + count, dtype=np.int32)))
+        lanes.append(AttentionLane(np.arange(start, start + count, dtype=np.int32), path))
     return sorted(lanes, key=lambda lane: lane.context), source.used
 
 
 def difference(
-    lanes: list[Lane],
+    lanes: list[AttentionLane],
     slots: int,
     groups: int,
     dtype: torch.dtype = torch.float32,
@@ -65,47 +60,53 @@ def difference(
     rows = sum(len(lane.slots) for lane in lanes)
     query = torch.randn(2 * groups, rows, SIZE, generator=generator)
     keys, values = torch.randn(2, 2, slots, SIZE, generator=generator)
-    plan = plan_of(lanes, window=window)
-    ours = tree_attention.attend(query.to(dtype), keys.to(dtype), values.to(dtype), plan, 0.25, **scoring)
-    plain = reference.plan(lanes, window=window)
-    theirs = reference.attend(query.double(), keys.double(), values.double(), plain, 0.25, **scoring)
+    plan, plain = TREE.plan(lanes, {window}), REFERENCE.plan(lanes, {window})
+    scoring |= {"window": window}
+    ours = TREE.attend(plan, query.to(dtype), keys.to(dtype), values.to(dtype), 0.25, **scoring)
+    theirs = REFERENCE.attend(plain, query.double(), keys.double(), values.double(), 0.25, **scoring)
     assert ours.shape == theirs.shape
     assert ours.dtype == dtype
     return float((ours - theirs).abs().max())
 
 
-def lane(new: int, at: int, *context: tuple[int, int]) -> Lane:
-    return Lane(context, np.arange(at, at + new, dtype=np.int32))
+def lane(new: int, at: int, *context: tuple[int, int]) -> AttentionLane:
+    return AttentionLane(np.arange(at, at + new, dtype=np.int32), context)
+
+
+def plan_of(lanes: list[AttentionLane], window: int | None = None) -> WindowPlan:
+    return TREE.plan(lanes, {window}).windows[window]
 
 
 @settings(max_examples=settings.default.max_examples * 3 // 2, deadline=None)
 @given(trees(), st.integers(1, 4))
-def test_equals_each_sequence_alone(tree: tuple[list[Lane], int], groups: int) -> None:
+def test_equals_each_sequence_alone(tree: tuple[list[AttentionLane], int], groups: int) -> None:
     assert difference(*tree, groups) < 1e-5
 
 
 @settings(max_examples=25, deadline=None)
 @given(trees(), st.integers(1, 4))
-def test_the_route_for_other_devices_gives_the_same(tree: tuple[list[Lane], int], groups: int) -> None:
+def test_the_route_for_other_devices_gives_the_same(tree: tuple[list[AttentionLane], int], groups: int) -> None:
     assert difference(*tree, groups, torch.float64) < 1e-5
 
 
 @settings(max_examples=settings.default.max_examples * 3 // 2, deadline=None)
 @given(trees(), st.integers(1, 3), st.sampled_from([1, 2, 7, 16, 64, 100, 192, 300, 900]))
-def test_a_window_hides_what_is_too_far_back(tree: tuple[list[Lane], int], groups: int, window: int) -> None:
+def test_a_window_hides_what_is_too_far_back(tree: tuple[list[AttentionLane], int], groups: int, window: int) -> None:
     assert difference(*tree, groups, window=window) < 1e-5
 
 
 @settings(max_examples=25, deadline=None)
 @given(trees(), st.integers(1, 3), st.sampled_from([7, 100, 300]))
-def test_windows_on_the_route_for_other_devices(tree: tuple[list[Lane], int], groups: int, window: int) -> None:
+def test_windows_on_the_route_for_other_devices(
+    tree: tuple[list[AttentionLane], int], groups: int, window: int
+) -> None:
     assert difference(*tree, groups, torch.float64, window=window) < 1e-5
 
 
 @settings(max_examples=40, deadline=None)
 @given(trees(), st.integers(1, 3), st.sampled_from([None, 2.0]), st.booleans(), st.sampled_from([None, 50]))
 def test_caps_and_sinks(
-    tree: tuple[list[Lane], int], groups: int, cap: float | None, has_sinks: bool, window: int | None
+    tree: tuple[list[AttentionLane], int], groups: int, cap: float | None, has_sinks: bool, window: int | None
 ) -> None:
     sinks = torch.linspace(-3, 3, 2 * groups) if has_sinks else None
     assert difference(*tree, groups, window=window, cap=cap, sinks=sinks) < 1e-5
@@ -143,8 +144,8 @@ def test_large_scores_do_not_overflow() -> None:
     keys = torch.randn(1, 600, SIZE) * 100
     query = torch.randn(1, 4, SIZE) * 100
     values = torch.randn(1, 600, SIZE)
-    ours = tree_attention.attend(query, keys, values, plan_of(lanes), 1.0)
-    theirs = reference.attend(query, keys, values, reference.plan(lanes), 1.0)
+    ours = TREE.attend(TREE.plan(lanes, {None}), query, keys, values, 1.0)
+    theirs = REFERENCE.attend(REFERENCE.plan(lanes, {None}), query, keys, values, 1.0)
     assert torch.allclose(ours, theirs, atol=1e-4)
 
 
@@ -200,6 +201,6 @@ def test_siblings_share_what_their_windows_have_in_common() -> None:
 def test_the_same_plan_gives_the_same_bits() -> None:
     lanes = [lane(1, 1000 + 50 * index, (0, 800)) for index in range(16)]
     query, keys, values = torch.randn(6, 16, SIZE), torch.randn(2, 2000, SIZE), torch.randn(2, 2000, SIZE)
-    plan = plan_of(lanes)
-    first, second = (tree_attention.attend(query, keys, values, plan, 0.25) for _ in range(2))
+    plan = TREE.plan(lanes, {None})
+    first, second = (TREE.attend(plan, query, keys, values, 0.25) for _ in range(2))
     assert torch.equal(first, second)
