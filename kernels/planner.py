@@ -12,12 +12,21 @@ from promptlang.kernels.lane import AttentionLane
 from promptlang.kernels.pieces import Piece, SlotRuns, Window, joined, length, position_array, slot_array
 from promptlang.kernels.plan import HIDDEN, AttentionPlan, CausalPart, PaddedPart, Part, SlotIndex, WindowPlan
 
-# Measured inside a model's step on two CPU cores (3 KV heads of 64), where nothing is in the cache: a part
-# costs about 80 µs and a merge 40 µs beside its arithmetic, a gathered token 0.25 µs. The thresholds below
-# follow; a wrong one costs some percent of a step, never a result.
+# What decides is how long things take beside one another, in tokens: the time of copying one token's keys and values
+# out of memory. Measured inside a model's step on two CPU cores (3 KV heads of 64), where nothing is in the cache, a
+# part takes 80 µs beside its arithmetic, a merge 40 µs, a copied token 0.25 µs. A wrong threshold costs some percent of
+# a step, never a result.
 
-LONG_RUN = 192
-"""A run longer than this is read in place, by a part of its own; what is shorter may be gathered."""
+PART = 320
+"""What a part costs beside its arithmetic, in tokens."""
+
+GATHERED = 1024
+"""The most tokens that several tails are gathered into: few enough to be in a core's cache still when they are attended
+to, many enough for a part to be cheap beside them. So the number of parts grows with what there is to read."""
+
+LONG_RUN = GATHERED // 2
+"""A run longer than this is read in place, by a part of its own: gathering two such would fill more than a part. A part
+and its merge are worth 480 tokens."""
 
 SHORT_RUN = 96
 """A shared run up to this length may be handed down, to be gathered with each reader's own tail ..."""
@@ -26,7 +35,7 @@ SHARED_TOKENS = 768
 """... unless its length times its readers exceeds this."""
 
 PADDED_QUERIES = 8
-"""Lanes with more new tokens than this are not padded."""
+"""Lanes with more new tokens than this are not padded. So many queries of one key take about as long as its copy."""
 
 
 def plan(lanes: Sequence[AttentionLane], windows: Set[int | None], device: torch.device) -> AttentionPlan:
@@ -108,6 +117,47 @@ class _Tail:
     def length(self) -> int:
         return sum(piece.length for piece in self.pieces)
 
+    @property
+    def queries(self) -> int:
+        count: int = self.rows.stop - self.rows.start
+        return count
+
+
+class _Group:
+    """Tails that are padded to one shape."""
+
+    def __init__(self) -> None:
+        self.tails: list[_Tail] = []
+        self.queries = 0
+        self.keys = 0
+        self._work = 0.0
+
+    def takes(self, tail: _Tail) -> bool:
+        """Whether one more is cheaper here than in a part of its own, and finds room."""
+        count, queries, keys = len(self.tails) + 1, max(self.queries, tail.queries), max(self.keys, tail.length)
+        padding = count * _work(queries, keys) - self._work - _work(tail.queries, tail.length)
+        return count * keys <= GATHERED and padding <= PART
+
+    def add(self, tail: _Tail) -> None:
+        self.tails.append(tail)
+        self.queries, self.keys = max(self.queries, tail.queries), max(self.keys, tail.length)
+        self._work += _work(tail.queries, tail.length)
+
+
+def _work(queries: int, keys: int) -> float:
+    """Copying keys and attending to them, in tokens."""
+    return keys * (1 + queries / PADDED_QUERIES)
+
+
+def _groups(tails: Sequence[_Tail]) -> list[_Group]:
+    """Tails of like size together."""
+    groups: list[_Group] = []
+    for tail in sorted(tails, key=lambda tail: (tail.queries, tail.length), reverse=True):
+        if not groups or not groups[-1].takes(tail):
+            groups.append(_Group())
+        groups[-1].add(tail)
+    return groups
+
 
 class _Planner:
     def __init__(self, lanes: Sequence[AttentionLane], window: int | None, device: torch.device) -> None:
@@ -127,10 +177,11 @@ class _Planner:
             self._add_own(rows, self._lanes[segment.first].slots, segment)
 
     def finish(self) -> WindowPlan:
-        if len(self._tails) == 1:
-            self._add_alone(self._tails[0])
-        elif self._tails:
-            self._own.append(self._padded())
+        for group in _groups(self._tails):
+            if len(group.tails) == 1:
+                self._add_alone(group.tails[0])
+            else:
+                self._own.append(self._padded(group))
         return WindowPlan(tuple(self._own), tuple(self._more))
 
     def _seen(self, rows: slice, runs: SlotRuns, position: int) -> list[Piece]:
@@ -183,22 +234,20 @@ class _Planner:
         sees = np.tril(self._window.sees(tail.rows, position_array(tail.new)))
         return Part(tail.rows, slots, self._mask(sees))
 
-    def _padded(self) -> PaddedPart:
-        tails = self._tails
-        queries = max(tail.rows.stop - tail.rows.start for tail in tails)
-        keys = max(tail.length for tail in tails)
+    def _padded(self, group: _Group) -> PaddedPart:
+        tails = sorted(group.tails, key=lambda tail: tail.rows.start)
+        queries, keys = group.queries, group.keys
         rows = np.empty((len(tails), queries), np.int64)
         slots = np.zeros((len(tails), keys), np.int64)
         sees = np.zeros((len(tails), queries, keys), np.bool_)
         for index, tail in enumerate(tails):
-            count = tail.rows.stop - tail.rows.start
-            place = np.minimum(np.arange(queries), count - 1)
+            place = np.minimum(np.arange(queries), tail.queries - 1)
             rows[index] = tail.rows.start + place
             slots[index, : tail.length] = slot_array(tail.pieces)
             slots[index, tail.length :] = slots[index, 0]
             # The last query sees the whole tail, the one before it one key less, and so on; with no causal
             # key, all see all.
-            hidden = count - 1 - place if tail.new else np.zeros_like(place)
+            hidden = tail.queries - 1 - place if tail.new else np.zeros_like(place)
             sees[index] = np.arange(keys) < (tail.length - hidden)[:, None]
             if self._window is not None:
                 sees[index, :, : tail.length] &= self._window.sees(tail.rows, position_array(tail.pieces))[place]

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptlang.kernels.lane import AttentionLane
-from promptlang.kernels.plan import CausalPart, PaddedPart, Part, WindowPlan
 from promptlang.kernels.reference import ReferenceAttention
 from promptlang.kernels.tree_attention import TreeAttention
 
@@ -17,7 +16,7 @@ CPU = torch.device("cpu")
 TREE, REFERENCE = TreeAttention(CPU), ReferenceAttention(CPU)
 
 SIZE = 16
-LENGTHS = st.sampled_from([1, 2, 3, 15, 16, 17, 63, 64, 65, 191, 192, 193, 400])
+LENGTHS = st.sampled_from([1, 2, 3, 15, 16, 17, 63, 64, 65, 191, 192, 193, 400, 511, 512, 513])
 
 
 class SlotSource:
@@ -71,10 +70,6 @@ def difference(
 
 def lane(new: int, at: int, *context: tuple[int, int]) -> AttentionLane:
     return AttentionLane(np.arange(at, at + new, dtype=np.int32), context)
-
-
-def plan_of(lanes: list[AttentionLane], window: int | None = None) -> WindowPlan:
-    return TREE.plan(lanes, {window}).windows[window]
 
 
 @settings(max_examples=settings.default.max_examples * 3 // 2, deadline=None)
@@ -147,55 +142,6 @@ def test_large_scores_do_not_overflow() -> None:
     ours = TREE.attend(TREE.plan(lanes, {None}), query, keys, values, 1.0)
     theirs = REFERENCE.attend(REFERENCE.plan(lanes, {None}), query, keys, values, 1.0)
     assert torch.allclose(ours, theirs, atol=1e-4)
-
-
-def test_a_shared_prefix_is_read_once_for_all_that_share_it() -> None:
-    plan = plan_of([lane(1, 1000 + 50 * index, (0, 800)) for index in range(16)])
-    assert [part for part in plan.more if part.slots == slice(0, 800)] == [Part(slice(0, 16), slice(0, 800))]
-    assert [type(part) for part in plan.own] == [PaddedPart]
-
-
-def test_nested_prefixes_are_each_read_once() -> None:
-    left, right = (800, 300), (1200, 300)
-    lanes = [lane(1, 2000 + 9 * index, (0, 800), side) for index, side in enumerate([left, left, right, right])]
-    plan = plan_of(lanes)
-    assert sorted(plan.more, key=str) == [
-        Part(slice(0, 2), slice(800, 1100)),
-        Part(slice(0, 4), slice(0, 800)),
-        Part(slice(2, 4), slice(1200, 1500)),
-    ]
-
-
-def test_neighbouring_runs_are_read_in_one_part() -> None:
-    plan = plan_of([lane(1, 1000 + 9 * index, (0, 300), (300, 300)) for index in range(2)])
-    assert [part.slots for part in plan.more] == [slice(0, 600)]
-
-
-def test_one_sequence_in_one_run_is_one_part() -> None:
-    plan = plan_of([lane(1, 500, (0, 500))])
-    assert (plan.own, plan.more) == ((Part(slice(0, 1), slice(0, 501)),), ())
-
-
-def test_a_long_prompt_is_a_causal_part_in_place() -> None:
-    plan = plan_of([lane(300, 0)])
-    assert plan.own == (CausalPart(slice(0, 300), slice(0, 300)),)
-
-
-def test_a_short_shared_prefix_is_not_worth_a_part() -> None:
-    plan = plan_of([lane(1, 100 + 9 * index, (0, 10)) for index in range(3)])
-    assert not plan.more
-
-
-def test_a_window_reads_no_more_than_it_shows() -> None:
-    plan = plan_of([lane(1, 5000 + 50 * index, (0, 4000)) for index in range(4)], window=1001)
-    assert [part.slots for part in plan.more] == [slice(3000, 4000)]
-
-
-def test_siblings_share_what_their_windows_have_in_common() -> None:
-    lanes = [lane(1, 5000 + 50 * index, (0, 4000), (5000 + 50 * index - 20, index + 1)) for index in range(4)]
-    plan = plan_of(lanes, window=1001)
-    seen_by_all = [part for part in plan.more if part.slots == slice(3004, 4000)]
-    assert seen_by_all == [Part(slice(0, 4), slice(3004, 4000))]
 
 
 def test_the_same_plan_gives_the_same_bits() -> None:
