@@ -61,14 +61,30 @@ def test_half_precision_is_near(tmp_path: Path, dtype: str) -> None:
     assert (cold_logits(half.model, tokens) - expected).abs().max() < 0.1 * expected.abs().max()
 
 
-def test_four_bit_weights_are_near(tmp_path: Path) -> None:
+def measure(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    """Let four bits be the faster ones up to so many rows, whatever the processor."""
+    monkeypatch.setattr(loading, "kept_limit", lambda folder, products, dtype: limit)
+    monkeypatch.setattr(loading, "measured_limit", lambda products, dtype: limit)
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_what_is_measured_decides_from_how_many_rows_on_four_bits_give_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: bool
+) -> None:
+    folder = str(save(tmp_path))
+    for limit in (0, 8):
+        measure(monkeypatch, limit)
+        assert f"int4 up to {limit} rows" in load(folder, dtype="int4", cache=cache).model.weights
+
+
+def test_four_bit_weights_are_near(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure(monkeypatch, limit=1000)
     folder = str(save(tmp_path))
     four, whole = load(folder, dtype="int4"), load(folder)
     tokens = whole.tokenizer.encode("The quick brown fox")
     expected = cold_logits(whole.model, tokens)
     error = cold_logits(four.model, tokens) - expected
     assert 0 < error.norm() < 0.5 * expected.norm()
-    assert "int4 up to" in four.model.weights
 
 
 def test_one_layout_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:
@@ -352,6 +368,6 @@ def test_the_embedded_tokenizer_encodes_as_transformers_does(loaded: LoadedModel
 @pytest.mark.slow
 @pytest.mark.usefixtures("loaded")
 def test_loading_is_quiet() -> None:
-    script = "from promptlang.runtime.loading import load; load()"
+    script = "from promptlang.runtime.models.loading import load; load()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
