@@ -15,6 +15,7 @@ from time import process_time
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 import torch
 from rich.console import Console
 from rich.table import Table
@@ -67,9 +68,9 @@ def milliseconds(model: Model, pool: KvPool, batch: Batch) -> float:
 
 
 def resident_mebibytes() -> int:
-    """Memory of this process that is not a file's."""
-    fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(fields["RssAnon"].split()[0]) // 1024
+    """Memory of this process; without that of files, where the system tells them apart (Linux)."""
+    memory = psutil.Process().memory_info()
+    return (memory.rss - getattr(memory, "shared", 0)) // 2**20
 
 
 def measure(dtype: str, one_layout: bool, exact: Logprobs | None) -> tuple[list[str], Logprobs]:

@@ -95,7 +95,7 @@ class Engine:
 
     def _pool_size(self, options: EngineOptions) -> int:
         per_token = KvPool.bytes_per_token(self.model.shape, self.model.dtype)
-        size = (options.kv_bytes or min(DEFAULT_KV_BYTES, available_memory() // 4)) // per_token
+        size = (options.kv_bytes or min(DEFAULT_KV_BYTES, available_memory(self.model.device) // 4)) // per_token
         if size < 2:
             raise RequestError(
                 f"a KV budget of {options.kv_bytes} bytes holds fewer than two tokens: one takes {per_token} bytes"
