@@ -10,6 +10,7 @@ import numpy.typing as npt
 from promptlang.kernels.lane import AttentionLane
 
 SlotRuns = tuple[tuple[int, int], ...]
+"""Slots as (start, length), in the order of their positions."""
 
 
 class Piece(NamedTuple):
@@ -21,11 +22,12 @@ class Piece(NamedTuple):
 
 
 def length(runs: SlotRuns) -> int:
+    """How many slots there are."""
     return sum(length for _, length in runs)
 
 
 def joined(runs: SlotRuns, position: int) -> list[Piece]:
-    """The same slots in as few pieces as possible."""
+    """The same slots in as few pieces as possible; `position` is that of the first."""
     pieces: list[Piece] = []
     for start, length in runs:
         if pieces and pieces[-1].start + pieces[-1].length == start:
@@ -38,15 +40,22 @@ def joined(runs: SlotRuns, position: int) -> list[Piece]:
 
 
 def slot_array(pieces: Sequence[Piece]) -> npt.NDArray[np.int64]:
+    """The slots of all keys, int64 [keys]."""
     return np.concatenate([np.arange(piece.start, piece.start + piece.length) for piece in pieces])
 
 
 def position_array(pieces: Sequence[Piece]) -> npt.NDArray[np.int64]:
+    """The positions of all keys, int64 [keys]."""
     return np.concatenate([np.arange(piece.position, piece.position + piece.length) for piece in pieces])
 
 
 class Window:
-    """How far back the rows of a batch see."""
+    """How far back the rows of a batch see.
+
+    Args:
+        lanes: of the batch.
+        width: how many positions a token sees, itself and those just before it.
+    """
 
     def __init__(self, lanes: Sequence[AttentionLane], width: int) -> None:
         starts = [length(tuple(lane.context)) for lane in lanes]

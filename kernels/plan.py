@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 
 SlotIndex = slice | torch.Tensor
+"""Slots, or rows, as an index: a slice where they lie side by side, else int64."""
 
 HIDDEN = -1e30
 """Added to the score of a key that a query must not see. Finite, so that a query that sees nothing of a part still has

@@ -43,7 +43,6 @@ class KvPool:
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> None:
-        self.shape = shape
         self.size = size
         layer = (shape.kv_heads, size, shape.head_size)
         self.keys = [torch.empty(layer, dtype=dtype, device=device) for _ in range(shape.layers)]

@@ -150,3 +150,17 @@ def test_the_same_plan_gives_the_same_bits() -> None:
     plan = TREE.plan(lanes, {None})
     first, second = (TREE.attend(plan, query, keys, values, 0.25) for _ in range(2))
     assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize("backend", [TREE, REFERENCE])
+def test_new_keys_and_values_go_to_their_slots_and_nowhere_else(backend: Any) -> None:
+    lanes = [lane(3, 7, (0, 4)), lane(1, 20, (0, 4))]
+    keys, values = torch.zeros(2, 2, 30, SIZE)
+    new_keys, new_values = torch.randn(2, 2, 4, SIZE)
+    backend.store(backend.plan(lanes, {None}), new_keys, new_values, keys, values)
+    slots = [7, 8, 9, 20]
+    assert torch.equal(keys[:, slots], new_keys)
+    assert torch.equal(values[:, slots], new_values)
+    others = [slot for slot in range(30) if slot not in slots]
+    assert not keys[:, others].any()
+    assert not values[:, others].any()
