@@ -1,7 +1,7 @@
 """Tree attention as tails grow: into how many parts a step is cut, how much is padded, and what a layer costs.
 
-`python benchmarks/attention.py`. 64 sequences decode behind one prefix, on the embedded model's shape, their tails of one
-length or (mixed) of all lengths up to it. Times are processor time on one core, the least of some rounds; parts and
+`python benchmarks/attention.py`. 64 sequences decode behind one prefix, on the embedded model's shape, their tails of
+one length or (mixed) of all lengths up to it. Times are processor time on one core, the least of some rounds; parts and
 padding are the same on every machine.
 """
 

@@ -17,7 +17,7 @@ from promptlang.kernels.plan import HIDDEN, AttentionPlan, CausalPart, PaddedPar
 # part takes 80 µs beside its arithmetic, a merge 40 µs, a copied token 0.25 µs. A wrong threshold costs some percent of
 # a step, never a result.
 
-PART = 320
+PART_COST = 320
 """What a part costs beside its arithmetic, in tokens."""
 
 GATHERED = 1024
@@ -136,7 +136,7 @@ class _Group:
         """Whether one more is cheaper here than in a part of its own, and finds room."""
         count, queries, keys = len(self.tails) + 1, max(self.queries, tail.queries), max(self.keys, tail.length)
         padding = count * _work(queries, keys) - self._work - _work(tail.queries, tail.length)
-        return count * keys <= GATHERED and padding <= PART
+        return count * keys <= GATHERED and padding <= PART_COST
 
     def add(self, tail: _Tail) -> None:
         self.tails.append(tail)

@@ -8,7 +8,7 @@ import torch
 
 from promptlang.kernels.lane import AttentionLane
 from promptlang.kernels.plan import CausalPart, PaddedPart, Part, WindowPlan
-from promptlang.kernels.planner import GATHERED, PART
+from promptlang.kernels.planner import GATHERED, PART_COST
 from promptlang.kernels.tree_attention import TreeAttention
 
 TREE = TreeAttention(torch.device("cpu"))
@@ -137,7 +137,7 @@ def test_padding_costs_less_than_the_parts_it_saves(count: int) -> None:
     for longest in LENGTHS:
         lengths = np.linspace(16, longest, count).astype(int).tolist()
         plan = plan_of(tails(lengths))
-        assert cells(plan) - sum(lengths) - count <= PART * parts(plan)
+        assert cells(plan) - sum(lengths) - count <= PART_COST * parts(plan)
 
 
 def test_a_lane_with_many_new_tokens_does_not_widen_those_with_one() -> None:
