@@ -12,7 +12,8 @@ from promptlang.diagnostics.source import Source
 from promptlang.grammar import shapes
 from promptlang.syntax import ast
 from promptlang.syntax.parser import parse_statements
-from promptlang.values.expressions import EvaluationError, Limits, evaluate
+from promptlang.values.budget import Limits
+from promptlang.values.expressions import EvaluationError, evaluate
 from promptlang.values.values import RecordType, RecordValue, Value, answered, render_text
 
 REPLY = RecordType(
