@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from promptlang.checker.inference import Inference
 from promptlang.checker.names import TypeResolver
-from promptlang.checker.statics import Answered, Scope, Static, kind_of, name_of, shape_of_static
+from promptlang.checker.statics import AnswerType, Scope, Static, kind_of, name_of, shape_of_static
 from promptlang.checker.tables import Checked
 from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
@@ -80,7 +80,7 @@ class AnswerChecker:
             self._report(faults.no_pretty(pretty.span, describe(shape)))
         logprobs = next((option for option in gen.options if option.name == "logprobs"), None)
         if logprobs is not None and self._asks_for(logprobs, shape):
-            return Answered(shape, _GEN_EXTRAS)
+            return AnswerType(shape, _GEN_EXTRAS)
         return None if isinstance(shape, shapes.AnyJson | shapes.Schema) else shape
 
     def _asks_for(self, logprobs: ast.Argument, shape: Shape) -> bool:
@@ -130,12 +130,12 @@ class AnswerChecker:
         if listed is not None:
             if select.choices:
                 self._report(faults.options_twice(listed.span))
-            return Answered(self._listed(listed, scope), _SELECT_EXTRAS, frozenset({id(select)}))
+            return AnswerType(self._listed(listed, scope), _SELECT_EXTRAS, frozenset({id(select)}))
         if not select.choices:
             self._report(faults.no_options(select.span))
         known = len(texts) == len(select.choices) and texts
         shape = shapes.Union(tuple(shapes.Constant(text) for _, text in texts)) if known else shapes.Str()
-        return Answered(shape, _SELECT_EXTRAS, frozenset({id(select)}))
+        return AnswerType(shape, _SELECT_EXTRAS, frozenset({id(select)}))
 
     def _choice(self, choice: ast.Expression, scope: Scope) -> tuple[ast.Expression, str] | None:
         """An option and its text, where it is known."""

@@ -8,7 +8,17 @@ from promptlang.checker.answers import AnswerChecker
 from promptlang.checker.checkpoints import checkpoint, samples
 from promptlang.checker.inference import Inference, Slot
 from promptlang.checker.names import Names, TypeResolver
-from promptlang.checker.statics import PATH_PARTS, Arms, Branch, Branches, Scope, Static, Variable, merge, name_of
+from promptlang.checker.statics import (
+    PATH_PARTS,
+    ArmsType,
+    BranchesType,
+    BranchType,
+    Scope,
+    Static,
+    Variable,
+    join_scopes,
+    name_of,
+)
 from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo, ToolInfo
 from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
@@ -30,7 +40,7 @@ from promptlang.values.types import describe
 
 
 @dataclass
-class Loop:
+class LoopExits:
     """A loop under way: the variables wherever it is left or goes on early."""
 
     breaks: list[Scope] = field(default_factory=list)
@@ -38,12 +48,12 @@ class Loop:
 
 
 @dataclass(frozen=True)
-class Place:
+class Context:
     """Where a statement stands: in a turn, in a loop (of the same branch), in a branch of a fork or a beam; `in_beam`
     says which."""
 
     in_turn: bool = False
-    loop: Loop | None = None
+    loop: LoopExits | None = None
     in_fork: bool = False
     in_beam: bool = False
 
@@ -67,7 +77,7 @@ class BodyChecker:
         self._variables = bound_in(declaration.body)
         self._adopted: dict[int, frozenset[str]] = {}
         self._position: tuple[ast.Block, int] = ((), 0)
-        self._checks: dict[type[ast.Statement], Callable[[Any, Scope, Place], None]] = {
+        self._checks: dict[type[ast.Statement], Callable[[Any, Scope, Context], None]] = {
             ast.Text: self._text,
             ast.Role: self._role,
             ast.Ask: self._ask,
@@ -102,7 +112,7 @@ class BodyChecker:
             start = parameter.span.start
             self._bound[parameter.name] = (Span(parameter.span.source, start, start + len(parameter.name)), "parameter")
         self._scope = scope
-        self._block(self._declaration.body, Place())
+        self._block(self._declaration.body, Context())
         if isinstance(info, ProgramInfo) and info.returns is not None and self._scope is not None:
             self._report(faults.may_not_return(self._declaration.name_span, describe(info.returns)))
         if not any(diagnostic.is_error for diagnostic in self._diagnostics[known:]):
@@ -114,19 +124,19 @@ class BodyChecker:
 
     def _report_unused(self) -> None:
         """Variables that nothing reads; without a `return`, all of a program's variables are its result."""
-        used = self._inference.usage.names | self._inference.usage.attributes
+        used = self._inference.reads.names | self._inference.reads.attributes
         is_result = isinstance(self._declaration, ast.Program) and not self._returns
         for name, (span, what) in self._bound.items():
             if name not in used and not name.startswith("_") and (what == "parameter" or not is_result):
                 self._report(faults.unused(span, name, what))
 
     def _note_scores(self) -> None:
-        self._checked.score_readers |= self._inference.usage.score_readers
-        self._checked.reads_any_scores |= self._inference.usage.reads_any_scores
+        self._checked.score_readers |= self._inference.reads.score_readers
+        self._checked.reads_any_scores |= self._inference.reads.reads_any_scores
 
     # Blocks ------------------------------------------------------------------------------------------
 
-    def _block(self, block: ast.Block, place: Place) -> None:
+    def _block(self, block: ast.Block, context: Context) -> None:
         for index, statement in enumerate(block):
             if self._scope is None:
                 self._report(faults.unreachable(_first_line(statement.span), "nothing goes on past the line above"))
@@ -134,7 +144,7 @@ class BodyChecker:
             if index + 1 < len(block):
                 self._check_trailing_space(statement, block[index + 1])
             self._position = block, index
-            self._checks[type(statement)](statement, self._scope, place)
+            self._checks[type(statement)](statement, self._scope, context)
 
     def _check_trailing_space(self, statement: ast.Statement, following: ast.Statement) -> None:
         if isinstance(statement, ast.Text) and begins_with_answer(following):
@@ -149,30 +159,30 @@ class BodyChecker:
 
     # Prompt ------------------------------------------------------------------------------------------
 
-    def _text(self, statement: ast.Text, scope: Scope, place: Place) -> None:
+    def _text(self, statement: ast.Text, scope: Scope, context: Context) -> None:
         self._inference.type_of(statement.value, scope)
-        self._check_between_turns(statement.span, place)
+        self._check_between_turns(statement.span, context)
 
-    def _check_between_turns(self, span: Span, place: Place) -> None:
-        if self._has_turns and not place.in_turn:
+    def _check_between_turns(self, span: Span, context: Context) -> None:
+        if self._has_turns and not context.in_turn:
             self._report(faults.between_turns(_first_line(span)))
 
-    def _role(self, statement: ast.Role, scope: Scope, place: Place) -> None:
-        if place.in_turn:
+    def _role(self, statement: ast.Role, scope: Scope, context: Context) -> None:
+        if context.in_turn:
             self._report(faults.nested_turn(_first_line(statement.span)))
-        self._block(statement.body, replace(place, in_turn=True))
+        self._block(statement.body, replace(context, in_turn=True))
 
-    def _ask(self, statement: ast.Ask, scope: Scope, place: Place) -> None:
+    def _ask(self, statement: ast.Ask, scope: Scope, context: Context) -> None:
         static = self._answers.type_of(statement.answer, scope)
         if isinstance(statement.answer, ast.Score):
             if statement.target is None:
                 self._report(faults.score_alone(statement.span))
         else:
-            self._check_between_turns(statement.span, place)
+            self._check_between_turns(statement.span, context)
         if statement.target is not None:
             self._bind(statement.target, static, statement.span, "answer")
 
-    def _use(self, statement: ast.Use, scope: Scope, place: Place) -> None:
+    def _use(self, statement: ast.Use, scope: Scope, context: Context) -> None:
         found = self._names.find(statement.name)
         span = Span(statement.span.source, statement.span.start, statement.span.end)
         if found is None:
@@ -187,10 +197,10 @@ class BodyChecker:
         self._checked.fragments[id(statement)] = fragment
         self._arguments(statement.name, fragment, statement.arguments, statement.span, scope)
         if has_turns(fragment.body):
-            if place.in_turn:
+            if context.in_turn:
                 self._report(faults.nested_turn(statement.span))
         elif any(isinstance(inner, ast.Text | ast.Ask) for inner in statements_of(fragment.body)):
-            self._check_between_turns(statement.span, place)
+            self._check_between_turns(statement.span, context)
 
     def _arguments(
         self,
@@ -208,14 +218,14 @@ class BodyChecker:
 
     # Values ------------------------------------------------------------------------------------------
 
-    def _assign(self, statement: ast.Assign, scope: Scope, place: Place) -> None:
+    def _assign(self, statement: ast.Assign, scope: Scope, context: Context) -> None:
         if isinstance(statement.value, ast.CallExpression) and self._is_call(statement.value, scope):
             static = self._call(statement.value, scope)
         else:
             static = self._inference.type_of(statement.value, scope)
         self._bind(statement.target, static, statement.span, "variable")
 
-    def _call_statement(self, statement: ast.Call, scope: Scope, place: Place) -> None:
+    def _call_statement(self, statement: ast.Call, scope: Scope, context: Context) -> None:
         if self._is_call(statement.call, scope):
             self._call(statement.call, scope)
             return
@@ -248,16 +258,16 @@ class BodyChecker:
         self._arguments(name, program, call.arguments, call.span, scope)
         return None if program.returns is None else _static(program.returns)
 
-    def _log(self, statement: ast.Log, scope: Scope, place: Place) -> None:
+    def _log(self, statement: ast.Log, scope: Scope, context: Context) -> None:
         self._inference.type_of(statement.value, scope)
 
-    def _return(self, statement: ast.Return, scope: Scope, place: Place) -> None:
+    def _return(self, statement: ast.Return, scope: Scope, context: Context) -> None:
         self._returns = True
         static = self._inference.type_of(statement.value, scope)
         keyword = _first_word(statement.span)
         if isinstance(self._declaration, ast.Fragment):
             self._report(faults.return_in_fragment(keyword))
-        elif place.in_fork:
+        elif context.in_fork:
             self._report(faults.leaves_branch(keyword, "return"))
         else:
             self._check_result(statement, static)
@@ -271,55 +281,55 @@ class BodyChecker:
     def _count(self, expression: ast.Expression, what: str, scope: Scope) -> None:
         self._inference.expect(expression, shapes.Int(0), what, scope, "a whole number, at least 0")
 
-    def _nothing(self, statement: ast.Statement, scope: Scope, place: Place) -> None:
+    def _nothing(self, statement: ast.Statement, scope: Scope, context: Context) -> None:
         pass
 
     # Control flow ------------------------------------------------------------------------------------
 
-    def _if(self, statement: ast.If, scope: Scope, place: Place) -> None:
+    def _if(self, statement: ast.If, scope: Scope, context: Context) -> None:
         ends: list[Scope | None] = []
         for condition, body in statement.branches:
             self._inference.type_of(condition, scope)
             self._scope = scope.copy()
-            self._block(body, place)
+            self._block(body, context)
             ends.append(self._scope)
         self._scope = scope.copy()
-        self._block(statement.otherwise, place)
-        self._scope = merge([*ends, self._scope])
+        self._block(statement.otherwise, context)
+        self._scope = join_scopes([*ends, self._scope])
 
-    def _for(self, statement: ast.For, scope: Scope, place: Place) -> None:
+    def _for(self, statement: ast.For, scope: Scope, context: Context) -> None:
         inner = _widened(scope, statement.body)
         self._inference.bind_items(statement.targets, statement.iterable, inner, scope)
-        self._loop(statement.body, scope, inner, place, _runs_once(statement.iterable))
+        self._loop(statement.body, scope, inner, context, _runs_once(statement.iterable))
 
-    def _while(self, statement: ast.While, scope: Scope, place: Place) -> None:
+    def _while(self, statement: ast.While, scope: Scope, context: Context) -> None:
         inner = _widened(scope, statement.body)
         self._inference.type_of(statement.condition, inner)
         if statement.limit is not None:
             self._count(statement.limit, "the limit", scope)
         is_true = isinstance(statement.condition, ast.Literal) and bool(statement.condition.value)
-        self._loop(statement.body, scope, inner, place, is_true)
+        self._loop(statement.body, scope, inner, context, is_true)
 
-    def _loop(self, body: ast.Block, before: Scope, inner: Scope, place: Place, runs_once: bool) -> None:
-        loop = Loop()
+    def _loop(self, body: ast.Block, before: Scope, inner: Scope, context: Context, runs_once: bool) -> None:
+        loop = LoopExits()
         self._scope = inner
-        self._block(body, replace(place, loop=loop))
+        self._block(body, replace(context, loop=loop))
         ends: list[Scope | None] = [self._scope, *loop.continues, *loop.breaks]
-        self._scope = merge(ends if runs_once else [before, *ends])
+        self._scope = join_scopes(ends if runs_once else [before, *ends])
 
-    def _jump(self, statement: ast.Break | ast.Continue, scope: Scope, place: Place) -> None:
+    def _jump(self, statement: ast.Break | ast.Continue, scope: Scope, context: Context) -> None:
         word = statement.span.text
-        if place.loop is None:
+        if context.loop is None:
             self._report(
                 faults.leaves_branch(statement.span, word)
-                if place.in_fork
+                if context.in_fork
                 else faults.outside_loop(statement.span, word)
             )
         else:
-            (place.loop.breaks if isinstance(statement, ast.Break) else place.loop.continues).append(scope)
+            (context.loop.breaks if isinstance(statement, ast.Break) else context.loop.continues).append(scope)
         self._scope = None
 
-    def _require(self, statement: ast.Require, scope: Scope, place: Place) -> None:
+    def _require(self, statement: ast.Require, scope: Scope, context: Context) -> None:
         block, index = self._position
         self._inference.type_of(statement.condition, scope)
         wanted = f"a whole number from 0 to {MOST_RETRIES}"
@@ -342,34 +352,34 @@ class BodyChecker:
         if not samples(retried, self._checked):
             self._report(faults.nothing_sampled(statement.span, "every retry gives the same answer"))
 
-    # Branches ----------------------------------------------------------------------------------------
+    # Branches --------------------------------------------------------------------------------------------
 
-    def _fork_count(self, statement: ast.ForkCount, scope: Scope, place: Place) -> None:
+    def _fork_count(self, statement: ast.ForkCount, scope: Scope, context: Context) -> None:
         self._count(statement.count, "the count of a fork", scope)
-        branch = self._branch(statement.body, scope.copy(), scope, place, ())
-        self._bind_fork(statement.name, Branches(branch), statement, scope)
+        branch = self._branch(statement.body, scope.copy(), scope, context, ())
+        self._bind_fork(statement.name, BranchesType(branch), statement, scope)
 
-    def _fork_each(self, statement: ast.ForkEach, scope: Scope, place: Place) -> None:
+    def _fork_each(self, statement: ast.ForkEach, scope: Scope, context: Context) -> None:
         inner = scope.copy()
         self._inference.bind_items(statement.targets, statement.iterable, inner, scope)
-        branch = self._branch(statement.body, inner, scope, place, statement.targets)
-        self._bind_fork(statement.name, Branches(branch), statement, scope)
+        branch = self._branch(statement.body, inner, scope, context, statement.targets)
+        self._bind_fork(statement.name, BranchesType(branch), statement, scope)
 
-    def _fork_arms(self, statement: ast.ForkArms, scope: Scope, place: Place) -> None:
-        arms: dict[str, Branch] = {}
+    def _fork_arms(self, statement: ast.ForkArms, scope: Scope, context: Context) -> None:
+        arms: dict[str, BranchType] = {}
         for arm in statement.arms:
             if arm.name in arms:
                 self._report(faults.named_twice(_first_line(arm.span), "arms", arm.name))
-            arms[arm.name] = self._branch(arm.body, scope.copy(), scope, place, ())
-        self._bind_fork(statement.name, Arms(arms), statement, scope)
+            arms[arm.name] = self._branch(arm.body, scope.copy(), scope, context, ())
+        self._bind_fork(statement.name, ArmsType(arms), statement, scope)
 
-    def _beam(self, statement: ast.Beam, scope: Scope, place: Place) -> None:
+    def _beam(self, statement: ast.Beam, scope: Scope, context: Context) -> None:
         for what, number in (("depth", statement.depth), ("width", statement.width), ("branch", statement.branch)):
             wanted = f"a whole number from 1 to {MOST_BRANCHES}"
             self._inference.expect(number, shapes.Int(1, MOST_BRANCHES), f"`{what}` of a beam", scope, wanted)
         own = assigned_in(statement.body)
         self._scope = _widened(scope, statement.body)
-        self._block(statement.body, replace(place, loop=None, in_fork=True, in_beam=True))
+        self._block(statement.body, replace(context, loop=None, in_fork=True, in_beam=True))
         end = self._scope
         if end is not None:
             self._inference.expect(statement.by, shapes.Float(), "what paths are ranked by", end, "a number")
@@ -377,16 +387,18 @@ class BodyChecker:
         if not is_single and not samples(statement.body, self._checked):
             self._report(faults.nothing_sampled(_first_line(statement.span), "every branch of a path says the same"))
         fields = {name: known.type for name, known in (end or scope).variables.items() if name in own}
-        self._bind_fork(statement.name, Branches(Branch(fields, PATH_PARTS)), statement, scope)
+        self._bind_fork(statement.name, BranchesType(BranchType(fields, PATH_PARTS)), statement, scope)
 
-    def _branch(self, body: ast.Block, inner: Scope, outer: Scope, place: Place, targets: Iterable[str]) -> Branch:
+    def _branch(
+        self, body: ast.Block, inner: Scope, outer: Scope, context: Context, targets: Iterable[str]
+    ) -> BranchType:
         """Check the body of a branch; gives what it binds."""
         self._scope = inner
-        self._block(body, replace(place, loop=None, in_fork=True, in_beam=False))
+        self._block(body, replace(context, loop=None, in_fork=True, in_beam=False))
         own = {*targets, *assigned_in(body)}
         end = self._scope or inner
         self._scope = outer
-        return Branch({name: variable.type for name, variable in end.variables.items() if name in own})
+        return BranchType({name: variable.type for name, variable in end.variables.items() if name in own})
 
     def _bind_fork(self, name: str, static: Static, statement: ast.Statement, scope: Scope) -> None:
         self._scope = scope
@@ -394,10 +406,10 @@ class BodyChecker:
         start = line.start + line.text.rindex(name)
         self._bind(name, static, Span(line.source, start, start + len(name)), "fork")
 
-    def _keep(self, statement: ast.KeepBest | ast.KeepWhere | ast.KeepFirst, scope: Scope, place: Place) -> None:
-        if not place.in_fork:
+    def _keep(self, statement: ast.KeepBest | ast.KeepWhere | ast.KeepFirst, scope: Scope, context: Context) -> None:
+        if not context.in_fork:
             self._report(faults.outside_fork(_first_word(statement.span), "keep"))
-        elif place.in_beam:
+        elif context.in_beam:
             self._report(faults.keep_in_beam(_first_word(statement.span)))
         match statement:
             case ast.KeepBest(count=count, by=by):
@@ -408,9 +420,9 @@ class BodyChecker:
             case ast.KeepWhere(condition=condition):
                 self._inference.type_of(condition, scope)
 
-    def _adopt(self, statement: ast.Adopt, scope: Scope, place: Place) -> None:
+    def _adopt(self, statement: ast.Adopt, scope: Scope, context: Context) -> None:
         static = self._inference.type_of(statement.branch, scope)
-        if isinstance(static, Branch):
+        if isinstance(static, BranchType):
             self._adopted[id(statement)] = frozenset(static.fields)
             for name, kind in static.fields.items():
                 scope.bind(name, kind)

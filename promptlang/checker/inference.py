@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from promptlang.checker.names import Names
 from promptlang.checker.statics import (
     NUMBERS,
-    Answered,
-    Arms,
-    Branch,
-    Branches,
+    AnswerType,
+    ArmsType,
+    BranchesType,
+    BranchType,
     Scope,
     Static,
     Variable,
@@ -58,7 +58,7 @@ class Slot:
 
 
 @dataclass
-class Usage:
+class Reads:
     """What a body reads.
 
     Attributes:
@@ -85,7 +85,7 @@ class Inference:
     def __init__(self, names: Names, diagnostics: list[Diagnostic]) -> None:
         self._names = names
         self._diagnostics = diagnostics
-        self.usage = Usage()
+        self.reads = Reads()
 
     def _report(self, diagnostic: Diagnostic) -> None:
         self._diagnostics.append(diagnostic)
@@ -148,7 +148,7 @@ class Inference:
     # Names -------------------------------------------------------------------------------------------
 
     def _name(self, name: str, span: Span, scope: Scope) -> Static:
-        self.usage.names.add(name)
+        self.reads.names.add(name)
         variable = scope.variables.get(name)
         if variable is not None:
             if not variable.is_certain:
@@ -173,26 +173,26 @@ class Inference:
         if imported is not None:
             return self._constant(imported, expression.span)
         owner, name = self.type_of(expression.value, scope), expression.name
-        self.usage.attributes.add(name)
+        self.reads.attributes.add(name)
         if name in ("probs", "scores"):
             self._reads_scores(owner)
         place = Span(expression.span.source, expression.span.end - len(name), expression.span.end)
         match owner:
-            case Answered() if name in owner.extras:
+            case AnswerType() if name in owner.extras:
                 return owner.extras[name]
-            case Branch():
+            case BranchType():
                 return (
                     owner.part(name)
                     if name in owner.part_names()
                     else self._no_part(place, "the branch", name, owner.part_names())
                 )
-            case Arms(arms=arms):
+            case ArmsType(arms=arms):
                 return arms[name] if name in arms else self._no_part(place, "the fork", name, list(arms))
             case shapes.Record():
                 names = [item.name for item in owner.fields]
                 return field_shape(owner, name) if name in names else self._no_part(place, owner.name, name, names)
         if owner is not None and kind_of(owner) is not None:
-            self._no_part(place, name_of(owner), name, list(owner.extras) if isinstance(owner, Answered) else [])
+            self._no_part(place, name_of(owner), name, list(owner.extras) if isinstance(owner, AnswerType) else [])
         return None
 
     def _no_part(self, span: Span, owner: str, name: str, known: list[str]) -> Static:
@@ -200,10 +200,10 @@ class Inference:
         return None
 
     def _reads_scores(self, owner: Static) -> None:
-        if isinstance(owner, Answered):
-            self.usage.score_readers |= owner.selects
+        if isinstance(owner, AnswerType):
+            self.reads.score_readers |= owner.selects
         elif owner is None:
-            self.usage.reads_any_scores = True
+            self.reads.reads_any_scores = True
 
     def _imported(self, expression: ast.Expression, scope: Scope) -> str | None:
         """`library.NAME`, where the expression is a name of an imported file."""
@@ -235,7 +235,7 @@ class Inference:
         if not self.may_be(index, wanted):
             self._report(faults.wrong_type(expression.index.span, "this index", describe(wanted), name_of(index)))
         match owner:
-            case Branches(branch=branch):
+            case BranchesType(branch=branch):
                 return branch
             case shapes.List(item=item):
                 return _known(item)
@@ -246,7 +246,7 @@ class Inference:
     def _sliced(self, owner: Static) -> Static:
         if isinstance(owner, shapes.List):
             return shapes.List(owner.item)
-        return _STR if kind_of(owner) == "str" else owner if isinstance(owner, Branches) else None
+        return _STR if kind_of(owner) == "str" else owner if isinstance(owner, BranchesType) else None
 
     def _unary(self, operator: str, operand: Static, span: Span) -> Static:
         if operator == "not":
@@ -330,7 +330,7 @@ class Inference:
         if expression.condition is not None:
             self.type_of(expression.condition, inner)
         item = self.type_of(expression.item, inner)
-        shape = None if isinstance(item, Answered) else shape_of_static(item)
+        shape = None if isinstance(item, AnswerType) else shape_of_static(item)
         return None if shape is None else shapes.List(shape)
 
     def bind_items(self, targets: Sequence[str], iterable: ast.Expression, inner: Scope, scope: Scope) -> None:
@@ -340,7 +340,7 @@ class Inference:
         if kind is not None and kind not in ("str", "list", "dict", "branches"):
             self._report(faults.no_items(iterable.span, name_of(over)))
         match over:
-            case Branches(branch=branch):
+            case BranchesType(branch=branch):
                 item: Static = branch
             case shapes.List(item=shape):
                 item = _known(shape)
@@ -425,7 +425,7 @@ class Inference:
         place = call.function.span
         if name not in FUNCTIONS:
             if name in scope.variables:
-                self.usage.names.add(name)
+                self.reads.names.add(name)
                 self._report(faults.not_callable(place, name, "a variable"))
             elif name == "score":
                 self._report(faults.call_inside_expression(call.span, name))
@@ -486,7 +486,9 @@ def _known(shape: Shape) -> Static:
 
 
 def _list_of(items: list[Static], count: int) -> Static:
-    known = [shape for item in items if not isinstance(item, Answered) and (shape := shape_of_static(item)) is not None]
+    known = [
+        shape for item in items if not isinstance(item, AnswerType) and (shape := shape_of_static(item)) is not None
+    ]
     if len(known) < len(items):
         return None
     return shapes.List(union(known) if known else shapes.AnyJson(), count, count)

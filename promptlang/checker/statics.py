@@ -12,7 +12,7 @@ from promptlang.values.types import describe, union
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnswerType:
     """What an answer binds that has more to tell than its value.
 
     Attributes:
@@ -27,7 +27,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Branch:
+class BranchType:
     """A branch of a fork, or a path of a beam.
 
     Attributes:
@@ -47,20 +47,20 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Branches:
+class BranchesType:
     """The list that a fork or a beam binds."""
 
-    branch: Branch
+    branch: BranchType
 
 
 @dataclass(frozen=True)
-class Arms:
+class ArmsType:
     """The record of arms that a fork binds."""
 
-    arms: Mapping[str, Branch] = field(hash=False)
+    arms: Mapping[str, BranchType] = field(hash=False)
 
 
-Static: TypeAlias = Shape | Answered | Branch | Branches | Arms | None
+Static: TypeAlias = Shape | AnswerType | BranchType | BranchesType | ArmsType | None
 
 BRANCH_PARTS: Mapping[str, Shape] = {"text": shapes.Str(), "index": shapes.Int(0), "logprob": shapes.Float()}
 PATH_PARTS: Mapping[str, Shape] = {**BRANCH_PARTS, "score": shapes.Float()}
@@ -82,21 +82,21 @@ NUMBERS = frozenset({"int", "float", "bool"})
 
 def shape_of_static(static: Static) -> Shape | None:
     """The shape of a value; None where it has none or none is known."""
-    if isinstance(static, Answered):
+    if isinstance(static, AnswerType):
         return static.shape
-    return None if isinstance(static, Branch | Branches | Arms) else static
+    return None if isinstance(static, BranchType | BranchesType | ArmsType) else static
 
 
 def kind_of(static: Static) -> str | None:
     """The kind of value: `str`, `int`, `list`, ...; None where it is not known or is one of several."""
     match static:
-        case Branch():
+        case BranchType():
             return "branch"
-        case Branches():
+        case BranchesType():
             return "branches"
-        case Arms():
+        case ArmsType():
             return "arms"
-        case Answered(shape=shape):
+        case AnswerType(shape=shape):
             return kind_of(shape)
         case shapes.Constant(value=value):
             return type(value).__name__
@@ -111,13 +111,13 @@ def kind_of(static: Static) -> str | None:
 def name_of(static: Static) -> str:
     """A type as messages say it."""
     match static:
-        case Branch():
+        case BranchType():
             return "a branch"
-        case Branches():
+        case BranchesType():
             return "a list of branches"
-        case Arms():
+        case ArmsType():
             return "the arms of a fork"
-        case Answered(shape=shape):
+        case AnswerType(shape=shape):
             return describe(shape)
         case None:
             return "an unknown value"
@@ -128,12 +128,12 @@ def join(first: Static, second: Static) -> Static:
     """What is known of a value that is one or the other."""
     if first == second:
         return first
-    if isinstance(first, Answered) and isinstance(second, Answered):
+    if isinstance(first, AnswerType) and isinstance(second, AnswerType):
         extras = {name: shape for name, shape in first.extras.items() if name in second.extras}
-        return Answered(union((first.shape, second.shape)), extras, first.selects | second.selects)
-    if first is None or second is None or isinstance(first, Answered | Branch | Branches | Arms):
+        return AnswerType(union((first.shape, second.shape)), extras, first.selects | second.selects)
+    if first is None or second is None or isinstance(first, AnswerType | BranchType | BranchesType | ArmsType):
         return None
-    return None if isinstance(second, Answered | Branch | Branches | Arms) else union((first, second))
+    return None if isinstance(second, AnswerType | BranchType | BranchesType | ArmsType) else union((first, second))
 
 
 @dataclass(frozen=True)
@@ -163,13 +163,13 @@ class Scope:
         self.variables[name] = Variable(static)
 
 
-def merge(scopes: list[Scope | None]) -> Scope | None:
+def join_scopes(scopes: list[Scope | None]) -> Scope | None:
     """What is known where several ways meet; None where no way leads there."""
     reached = [scope for scope in scopes if scope is not None]
-    return reduce(_merge, reached) if reached else None
+    return reduce(_join_scopes, reached) if reached else None
 
 
-def _merge(first: Scope, second: Scope) -> Scope:
+def _join_scopes(first: Scope, second: Scope) -> Scope:
     variables = first.variables | second.variables
     for name in variables:
         a, b = first.variables.get(name), second.variables.get(name)

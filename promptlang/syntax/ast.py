@@ -10,7 +10,7 @@ from promptlang.diagnostics.source import Source, Span
 
 
 @dataclass(frozen=True, kw_only=True)
-class Node:
+class AstNode:
     """Anything that stands somewhere in a source."""
 
     span: Span = field(repr=False, compare=False)
@@ -19,7 +19,7 @@ class Node:
 # Expressions -----------------------------------------------------------------------------------------
 
 
-class Expression(Node):
+class Expression(AstNode):
     """Evaluated by our own evaluator; never calls a model."""
 
 
@@ -122,7 +122,7 @@ class Comprehension(Expression):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Argument(Node):
+class Argument(AstNode):
     """An argument of a call; `name` is None where it is positional."""
 
     name: str | None
@@ -144,7 +144,7 @@ class CallExpression(Expression):
 # Types -----------------------------------------------------------------------------------------------
 
 
-class TypeExpression(Node):
+class TypeExpression(AstNode):
     """A type as written."""
 
 
@@ -224,7 +224,7 @@ class GrammarType(TypeExpression):
 # Statements ------------------------------------------------------------------------------------------
 
 
-class Statement(Node):
+class Statement(AstNode):
     """A line of a block."""
 
 
@@ -246,7 +246,7 @@ class Role(Statement):
     body: Block
 
 
-class Answer(Node):
+class Answer(AstNode):
     """What extends the prompt with model output (`gen`, `select`) or asks the model about it (`score`)."""
 
 
@@ -347,7 +347,7 @@ class Pin(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arm(Node):
+class Arm(AstNode):
     """`arm name:` in a fork."""
 
     name: str
@@ -447,7 +447,7 @@ class Return(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Declaration(Node):
+class Declaration(AstNode):
     """`doc` is the docstring or the `##` comment above; `name_span` is where the name stands."""
 
     name: str
@@ -456,7 +456,7 @@ class Declaration(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameter(Node):
+class Parameter(AstNode):
     """`name: type = default`; the type is `str` where none is written."""
 
     name: str
@@ -509,7 +509,7 @@ class Import(Declaration):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Module(Node):
+class Module(AstNode):
     """A file: its docstring and its declarations, in order."""
 
     source: Source = field(repr=False, compare=False)

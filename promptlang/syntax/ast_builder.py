@@ -51,7 +51,7 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
 
     # Places ------------------------------------------------------------------------------------------
 
-    def _span(self, meta: Meta, body: Sequence[ast.Node] | None = None) -> Span:
+    def _span(self, meta: Meta, body: Sequence[ast.AstNode] | None = None) -> Span:
         """From a rule's first character to its last; where it has a body, to the end of that (an empty one:
         of its first line)."""
         if body is None:
@@ -128,7 +128,7 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
         return comment, body
 
     def _declared(
-        self, meta: Meta, name: Token, doc: str | None, body: Sequence[ast.Node] | None = None
+        self, meta: Meta, name: Token, doc: str | None, body: Sequence[ast.AstNode] | None = None
     ) -> dict[str, Any]:
         return {"name": str(name), "name_span": self._token_span(name), "doc": doc, "span": self._span(meta, body)}
 

@@ -5,24 +5,20 @@ None of them goes deeper into Python's stack for a longer program, only for one 
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
-from functools import cache
 from typing import Any
 
 from promptlang.syntax import ast
+
+_PLACES = {"span", "name_span", "source"}
 
 # Expressions -----------------------------------------------------------------------------------------
 
 
 def parts_of(value: Any) -> list[Any]:
     """What lies right inside an AST node, a tuple or a list; nothing inside anything else."""
-    if isinstance(value, ast.Node):
-        return [getattr(value, name) for name in _part_names(type(value))]
+    if isinstance(value, ast.AstNode):
+        return [getattr(value, item.name) for item in fields(value) if item.name not in _PLACES]
     return list(value) if isinstance(value, tuple | list) else []
-
-
-@cache
-def _part_names(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(item.name for item in fields(kind) if item.name not in ("span", "name_span", "source"))
 
 
 def names_in(*values: Any) -> frozenset[str]:
