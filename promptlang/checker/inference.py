@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from promptlang.checker.names import Names
 from promptlang.checker.statics import (
@@ -113,10 +114,10 @@ class Inference:
                 return self._sliced(self.type_of(value, scope))
             case ast.Unary(operator=operator, operand=operand):
                 return self._unary(operator, self.type_of(operand, scope), expression.span)
-            case ast.Binary(operator="and" | "or", left=left, right=right):
-                return join(self.type_of(left, scope), self.type_of(right, scope))
-            case ast.Binary(operator=operator, left=left, right=right):
-                return self._binary(operator, self.type_of(left, scope), self.type_of(right, scope), expression.span)
+            case ast.Logic(operands=operands):
+                return reduce(join, [self.type_of(operand, scope) for operand in operands])
+            case ast.Arithmetic():
+                return self._arithmetic(expression, scope)
             case ast.Comparison():
                 return self._comparison(expression, scope)
             case ast.Conditional(condition=condition, then=then, otherwise=otherwise):
@@ -257,6 +258,13 @@ class Inference:
         if isinstance(operand, shapes.Constant) and isinstance(operand.value, int | float):
             return shapes.Constant(-operand.value if operator == "-" else +operand.value)
         return _FLOAT if kind == "float" else _INT if kind in NUMBERS else None
+
+    def _arithmetic(self, expression: ast.Arithmetic, scope: Scope) -> Static:
+        left = self.type_of(expression.first, scope)
+        for operator, operand in expression.rest:
+            span = Span(expression.span.source, expression.span.start, operand.span.end)
+            left = self._binary(operator, left, self.type_of(operand, scope), span)
+        return left
 
     def _binary(self, operator: str, left: Static, right: Static, span: Span) -> Static:
         kinds = (kind_of(left), kind_of(right))

@@ -399,6 +399,11 @@ def too_many_parts(span: Span, name: str, most: int) -> Diagnostic:
     )
 
 
+def type_too_deep(span: Span, name: str, most: int) -> Diagnostic:
+    fix = "put fewer types inside each other"
+    return Diagnostic("PL410", f"`{name}` nests deeper than {most} levels, written out", span, fix=fix)
+
+
 def no_logprobs(span: Span, found: str) -> Diagnostic:
     message = f"`logprobs` goes with text and numbers, not with {found}"
     return Diagnostic("PL412", message, span, fix="leave it out, or ask for the parts one by one")

@@ -76,10 +76,20 @@ class Unary(Expression):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Binary(Expression):
-    operator: OneOf["+", "-", "*", "/", "//", "%", "**", "and", "or"]
-    left: Expression
-    right: Expression
+class Arithmetic(Expression):
+    """Operators that bind alike, from left to right: `first op1 second op2 third`. (`**` goes from right to left, so it
+    has one operator.)"""
+
+    first: Expression
+    rest: tuple[tuple[OneOf["+", "-", "*", "/", "//", "%", "**"], Expression], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Logic(Expression):
+    """`first and second and third`, or the same with `or`."""
+
+    operator: OneOf["and", "or"]
+    operands: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

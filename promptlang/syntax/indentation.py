@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from lark import Token
 from lark.lark import PostLex
 
+from promptlang.syntax.limits import MOST_NESTING
+
 _OPENING = {"LPAR", "LSQB", "LBRACE"}
 _CLOSING = {"RPAR", "RSQB", "RBRACE"}
 
@@ -17,6 +19,7 @@ class Indentation(PostLex):
         blocks: the indentations of each open block, outermost first (a block has several where a line was out
             of step).
         brackets: the brackets that are open.
+        too_deep: the first bracket that stands inside too many others.
         misaligned: line breaks before lines that fit no block.
     """
 
@@ -25,6 +28,7 @@ class Indentation(PostLex):
     def __init__(self) -> None:
         self.blocks = [[""]]
         self.brackets: list[Token] = []
+        self.too_deep: Token | None = None
         self.misaligned: list[Token] = []
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
@@ -40,6 +44,8 @@ class Indentation(PostLex):
     def count(self, token: Token) -> None:
         """Keep count of open brackets."""
         if token.type in _OPENING:
+            if len(self.brackets) >= MOST_NESTING and self.too_deep is None:
+                self.too_deep = token
             self.brackets.append(token)
         elif token.type in _CLOSING and self.brackets:
             self.brackets.pop()

@@ -23,12 +23,13 @@ from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Source, Span
 from promptlang.syntax import ast
-from promptlang.syntax.ast_builder import AstBuilder, deepest
+from promptlang.syntax.ast_builder import AstBuilder
 from promptlang.syntax.indentation import Indentation, indentation_after
+from promptlang.syntax.limits import MOST_NESTING
 from promptlang.syntax.unexpected import Unexpected, diagnose
+from promptlang.syntax.walk import deepest
 
 MOST_ERRORS = 50
-MOST_NESTING = 100
 
 _LAYOUT = {"_NEWLINE", "_INDENT", "_DEDENT", "$END"}
 
@@ -79,17 +80,24 @@ class _Parser:
     def parse(self, start: str, begin: int = 0, end: int | None = None) -> object:
         """The AST of a stretch; None where nothing could be made of it."""
         text = TextSlice(self._source.text, begin, len(self._source.text) if end is None else end)
-        tree = _Run(self._source, start, text, self._diagnostics).run()
+        run = _Run(self._source, start, text, self._diagnostics)
+        tree = run.run()
         if tree is None:
             return None
-        depth, span = deepest(tree, self._source)
-        if depth > MOST_NESTING:
-            self._diagnostics.append(faults.too_deep(span, MOST_NESTING))
+        parsed = self._builder.transform(tree)
+        too_deep = None if start == "hole" else run.too_deep or _too_deep(parsed)
+        if too_deep is not None:
+            self._diagnostics.append(faults.too_deep(too_deep, MOST_NESTING))
             return None
-        return self._builder.transform(tree)
+        return parsed
 
     def _hole(self, begin: int, end: int) -> ast.Expression | None:
         return cast(ast.Expression | None, self.parse("hole", begin, end))
+
+
+def _too_deep(parsed: object) -> Span | None:
+    depth, innermost = deepest(parsed)
+    return innermost.span if innermost is not None and depth > MOST_NESTING else None
 
 
 @cache
@@ -162,6 +170,12 @@ class _Run:
             self._diagnostics += [
                 faults.misaligned(self._span_of_indentation(token)) for token in self._indentation.misaligned
             ]
+
+    @property
+    def too_deep(self) -> Span | None:
+        """The first bracket that stands inside too many others."""
+        bracket = self._indentation.too_deep
+        return None if bracket is None else self._span(bracket.start_pos or 0, bracket.end_pos or 0)
 
     # Tokens ------------------------------------------------------------------------------------------
 

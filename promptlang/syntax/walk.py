@@ -21,6 +21,24 @@ def parts_of(value: Any) -> list[Any]:
     return list(value) if isinstance(value, tuple | list) else []
 
 
+def deepest(value: Any) -> tuple[int, ast.AstNode | None]:
+    """How many statements, expressions and types stand inside each other, and the innermost of them.
+
+    Args:
+        value: an AST node or a tuple of them.
+    """
+    depth, innermost = 0, None
+    stack = [(value, 0)]
+    while stack:
+        value, level = stack.pop()
+        if isinstance(value, ast.Statement | ast.Expression | ast.TypeExpression):
+            level += 1
+            if level > depth:
+                depth, innermost = level, value
+        stack += [(part, level) for part in parts_of(value)]
+    return depth, innermost
+
+
 def names_in(*values: Any) -> frozenset[str]:
     """The names of variables that expressions read (names bound inside a comprehension are not among them)."""
     found: set[str] = set()

@@ -44,7 +44,7 @@ def evaluate(expression: ast.Expression, scope: Mapping[str, Value], *, limits: 
     """
     evaluator = _Evaluator(scope, limits)
     value = evaluator.value(expression)
-    evaluator.at(expression, lambda: evaluator.measure(value))
+    evaluator.at(expression.span, evaluator.measure, value)
     return value
 
 
@@ -54,21 +54,21 @@ class _Evaluator(Budget):
         self._scope = scope
         self._locals: dict[str, Value] = {}
 
-    def at(self, expression: ast.Expression, compute: Callable[[], Value | None]) -> Value:
-        """The result of a computation that belongs to `expression`."""
+    def at(self, span: Span, compute: Callable[..., Value | None], *arguments: Any) -> Value:
+        """The result of a computation that belongs to a place."""
         try:
-            return compute()
+            return compute(*arguments)
         except Refused as refused:
-            raise EvaluationError(str(refused), expression.span) from None
+            raise EvaluationError(str(refused), span) from None
         except ZeroDivisionError:
-            raise EvaluationError("division by zero", expression.span) from None
+            raise EvaluationError("division by zero", span) from None
         except OverflowError:
-            raise EvaluationError("the result is too large a number", expression.span) from None
+            raise EvaluationError("the result is too large a number", span) from None
 
     # Expressions -------------------------------------------------------------------------------------
 
     def value(self, expression: ast.Expression) -> Value:
-        return self.at(expression, lambda: self._value(expression))
+        return self.at(expression.span, self._value, expression)
 
     def _value(self, expression: ast.Expression) -> Value:
         self.step()
@@ -87,11 +87,10 @@ class _Evaluator(Budget):
                 return self._slice(expression)
             case ast.Unary(operator=symbol, operand=operand):
                 return self._unary(symbol, self.value(operand))
-            case ast.Binary(operator="and" | "or" as symbol, left=left, right=right):
-                first = self.value(left)
-                return self.value(right) if bool(first) == (symbol == "and") else first
-            case ast.Binary(operator=symbol, left=left, right=right):
-                return self._binary(symbol, self.value(left), self.value(right))
+            case ast.Logic(operator=symbol, operands=operands):
+                return self._logic(symbol, operands)
+            case ast.Arithmetic():
+                return self._arithmetic(expression)
             case ast.Comparison(first=first_operand, rest=rest):
                 return self._comparison(first_operand, rest)
             case ast.Conditional(condition=condition, then=then, otherwise=otherwise):
@@ -164,9 +163,26 @@ class _Evaluator(Budget):
             raise Refused(f"`{symbol}` needs a number, not {type_name(operand)}")
         return -operand if symbol == "-" else +operand
 
+    def _logic(self, symbol: str, operands: tuple[ast.Expression, ...]) -> Value:
+        self.step(len(operands) - 2)
+        result = self.value(operands[0])
+        for operand in operands[1:]:
+            if bool(result) != (symbol == "and"):
+                break
+            result = self.value(operand)
+        return result
+
+    def _arithmetic(self, expression: ast.Arithmetic) -> Value:
+        self.step(len(expression.rest) - 1)
+        left = self.value(expression.first)
+        for symbol, operand in expression.rest:
+            span = Span(expression.span.source, expression.span.start, operand.span.end)
+            left = self.at(span, self._binary, symbol, left, self.value(operand))
+        return left
+
     def _binary(self, symbol: str, left: Value, right: Value) -> Value:
         if isinstance(left, int | float) and isinstance(right, int | float):
-            return self._arithmetic(symbol, left, right)
+            return self._number(symbol, left, right)
         if symbol == "+" and isinstance(left, str) and isinstance(right, str):
             self.make(len(left) + len(right))
             return left + right
@@ -189,7 +205,7 @@ class _Evaluator(Budget):
     def _make_times(self, value: str | list[Value], times: int) -> None:
         (self.make if isinstance(value, str) else self.make_items)(len(value) * max(0, times))
 
-    def _arithmetic(self, symbol: str, left: int | float, right: int | float) -> Value:
+    def _number(self, symbol: str, left: int | float, right: int | float) -> Value:
         if symbol == "**" and isinstance(left, int) and isinstance(right, int) and right > 0:
             self._check_bits(left.bit_length() * right)
         result: int | float | complex = _ARITHMETIC[symbol](left, right)

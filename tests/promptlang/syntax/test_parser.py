@@ -157,7 +157,7 @@ def test_score_of_a_text_and_the_variable_score_are_told_apart() -> None:
 
 def test_a_slash_is_a_pattern_in_a_type_and_a_division_elsewhere() -> None:
     assert statement(r"x = gen(/[a\/]+/)").answer.type.pattern == "[a/]+"
-    assert statement("x = a / b / c").value.operator == "/"
+    assert shown(statement("x = a / b / c").value) == "((a/b)/c)"
 
 
 def test_a_range_is_not_a_float() -> None:
@@ -191,9 +191,13 @@ def shown(node: ast.Expression) -> str:
             return str(value)
         case ast.Name(name=name):
             return name
-        case ast.Binary(operator=operator, left=left, right=right):
-            gap = " " if operator.isalpha() else ""
-            return f"({shown(left)}{gap}{operator}{gap}{shown(right)})"
+        case ast.Arithmetic(first=first, rest=rest):
+            text = shown(first)
+            for operator, operand in rest:
+                text = f"({text}{operator}{shown(operand)})"
+            return text
+        case ast.Logic(operator=operator, operands=operands):
+            return f"({f' {operator} '.join(map(shown, operands))})"
         case ast.Unary(operator=operator, operand=operand):
             return f"({operator}{' ' if operator.isalpha() else ''}{shown(operand)})"
         case ast.Conditional(condition=condition, then=then, otherwise=otherwise):
