@@ -41,8 +41,9 @@ from promptlang.values.types import describe
 
 @dataclass
 class LoopExits:
-    """A loop under way: the variables wherever it is left or goes on early."""
+    """A loop under way: the variables where a round begins, and wherever it is left or goes on early."""
 
+    start: Scope
     breaks: list[Scope] = field(default_factory=list)
     continues: list[Scope] = field(default_factory=list)
 
@@ -238,9 +239,7 @@ class BodyChecker:
         """Whether a call runs a program or a tool."""
         name = dotted_name(call.function)
         return (
-            name is not None
-            and name.partition(".")[0] not in scope.variables
-            and self._names.kind(name) in ("program", "tool")
+            name is not None and name.partition(".")[0] not in scope and self._names.kind(name) in ("program", "tool")
         )
 
     def _call(self, call: ast.CallExpression, scope: Scope) -> Static:
@@ -290,12 +289,12 @@ class BodyChecker:
         ends: list[Scope | None] = []
         for condition, body in statement.branches:
             self._inference.type_of(condition, scope)
-            self._scope = scope.copy()
+            self._scope = scope.inner()
             self._block(body, context)
             ends.append(self._scope)
-        self._scope = scope.copy()
+        self._scope = scope.inner()
         self._block(statement.otherwise, context)
-        self._scope = join_scopes([*ends, self._scope])
+        self._scope = join_scopes(scope, [*ends, self._scope])
 
     def _for(self, statement: ast.For, scope: Scope, context: Context) -> None:
         inner = _widened(scope, statement.body)
@@ -311,11 +310,11 @@ class BodyChecker:
         self._loop(statement.body, scope, inner, context, is_true)
 
     def _loop(self, body: ast.Block, before: Scope, inner: Scope, context: Context, runs_once: bool) -> None:
-        loop = LoopExits()
+        loop = LoopExits(inner)
         self._scope = inner
         self._block(body, replace(context, loop=loop))
         ends: list[Scope | None] = [self._scope, *loop.continues, *loop.breaks]
-        self._scope = join_scopes(ends if runs_once else [before, *ends])
+        self._scope = join_scopes(before, ends if runs_once else [before.inner(), *ends])
 
     def _jump(self, statement: ast.Break | ast.Continue, scope: Scope, context: Context) -> None:
         word = statement.span.text
@@ -326,7 +325,8 @@ class BodyChecker:
                 else faults.outside_loop(statement.span, word)
             )
         else:
-            (context.loop.breaks if isinstance(statement, ast.Break) else context.loop.continues).append(scope)
+            exits = context.loop.breaks if isinstance(statement, ast.Break) else context.loop.continues
+            exits.append(scope.since(context.loop.start))
         self._scope = None
 
     def _require(self, statement: ast.Require, scope: Scope, context: Context) -> None:
@@ -356,11 +356,11 @@ class BodyChecker:
 
     def _fork_count(self, statement: ast.ForkCount, scope: Scope, context: Context) -> None:
         self._count(statement.count, "the count of a fork", scope)
-        branch = self._branch(statement.body, scope.copy(), scope, context, ())
+        branch = self._branch(statement.body, scope.inner(), scope, context, ())
         self._bind_fork(statement.name, BranchesType(branch), statement, scope)
 
     def _fork_each(self, statement: ast.ForkEach, scope: Scope, context: Context) -> None:
-        inner = scope.copy()
+        inner = scope.inner()
         self._inference.bind_items(statement.targets, statement.iterable, inner, scope)
         branch = self._branch(statement.body, inner, scope, context, statement.targets)
         self._bind_fork(statement.name, BranchesType(branch), statement, scope)
@@ -370,7 +370,7 @@ class BodyChecker:
         for arm in statement.arms:
             if arm.name in arms:
                 self._report(faults.named_twice(_first_line(arm.span), "arms", arm.name))
-            arms[arm.name] = self._branch(arm.body, scope.copy(), scope, context, ())
+            arms[arm.name] = self._branch(arm.body, scope.inner(), scope, context, ())
         self._bind_fork(statement.name, ArmsType(arms), statement, scope)
 
     def _beam(self, statement: ast.Beam, scope: Scope, context: Context) -> None:
@@ -386,8 +386,8 @@ class BodyChecker:
         is_single = isinstance(statement.branch, ast.Literal) and statement.branch.value == 1
         if not is_single and not samples(statement.body, self._checked):
             self._report(faults.nothing_sampled(_first_line(statement.span), "every branch of a path says the same"))
-        fields = {name: known.type for name, known in (end or scope).variables.items() if name in own}
-        self._bind_fork(statement.name, BranchesType(BranchType(fields, PATH_PARTS)), statement, scope)
+        branch = BranchType(_types_of(own, end or scope), PATH_PARTS)
+        self._bind_fork(statement.name, BranchesType(branch), statement, scope)
 
     def _branch(
         self, body: ast.Block, inner: Scope, outer: Scope, context: Context, targets: Iterable[str]
@@ -398,7 +398,7 @@ class BodyChecker:
         own = {*targets, *assigned_in(body)}
         end = self._scope or inner
         self._scope = outer
-        return BranchType({name: variable.type for name, variable in end.variables.items() if name in own})
+        return BranchType(_types_of(own, end))
 
     def _bind_fork(self, name: str, static: Static, statement: ast.Statement, scope: Scope) -> None:
         self._scope = scope
@@ -427,19 +427,20 @@ class BodyChecker:
             for name, kind in static.fields.items():
                 scope.bind(name, kind)
         elif static is None:
-            scope.is_open = True
+            scope.opens = True
         else:
             self._report(faults.not_a_branch(statement.branch.span, name_of(static)))
 
 
 def _widened(scope: Scope, body: ast.Block) -> Scope:
     """What is known at the start of any round of a loop: nothing of what its body binds."""
-    changed = assigned_in(body)
-    variables = {
-        name: Variable(None if name in changed else kept.type, kept.is_certain)
-        for name, kept in scope.variables.items()
-    }
-    return Scope(variables, scope.is_open)
+    changed = {name: known for name in assigned_in(body) if (known := scope.get(name)) is not None}
+    return Scope({name: Variable(None, known.is_certain) for name, known in changed.items()}, scope)
+
+
+def _types_of(names: Iterable[str], scope: Scope) -> dict[str, Static]:
+    """What is known of those of some variables that there are."""
+    return {name: known.type for name in sorted(names) if (known := scope.get(name)) is not None}
 
 
 def _runs_once(iterable: ast.Expression) -> bool:

@@ -13,7 +13,6 @@ from promptlang.checker.statics import (
     BranchType,
     Scope,
     Static,
-    Variable,
     join,
     kind_of,
     name_of,
@@ -150,7 +149,7 @@ class Inference:
 
     def _name(self, name: str, span: Span, scope: Scope) -> Static:
         self.reads.names.add(name)
-        variable = scope.variables.get(name)
+        variable = scope.get(name)
         if variable is not None:
             if not variable.is_certain:
                 self._report(faults.not_assigned(span, name))
@@ -166,7 +165,7 @@ class Inference:
 
     def unknown(self, name: str, span: Span, scope: Scope, others: Sequence[str] = ()) -> None:
         """Report a name that means nothing."""
-        known = [*scope.variables, *self._names.declared_as(ast.Const), "true", "false", "none", *others]
+        known = [*scope, *self._names.declared_as(ast.Const), "true", "false", "none", *others]
         self._report(faults.unknown_name(span, name, known))
 
     def _attribute(self, expression: ast.Attribute, scope: Scope) -> Static:
@@ -210,7 +209,7 @@ class Inference:
         """`library.NAME`, where the expression is a name of an imported file."""
         name = dotted_name(expression)
         owner = None if name is None else name.partition(".")[0]
-        return name if owner in self._names.imports and owner not in scope.variables and name != owner else None
+        return name if owner in self._names.imports and owner not in scope and name != owner else None
 
     def _constant(self, name: str, span: Span) -> Static:
         owner, _, inner = name.partition(".")
@@ -333,7 +332,7 @@ class Inference:
         )
 
     def _comprehension(self, expression: ast.Comprehension, scope: Scope) -> Static:
-        inner = scope.copy()
+        inner = scope.inner()
         self.bind_items(expression.targets, expression.iterable, inner, scope)
         if expression.condition is not None:
             self.type_of(expression.condition, inner)
@@ -355,13 +354,13 @@ class Inference:
             case _:
                 item = _STR if kind in ("str", "dict") else None
         for name in targets:
-            inner.variables[name] = Variable(item if len(targets) == 1 else None)
+            inner.bind(name, item if len(targets) == 1 else None)
 
     # Calls -------------------------------------------------------------------------------------------
 
     def _call(self, call: ast.CallExpression, scope: Scope) -> Static:
         name = dotted_name(call.function)
-        if name is not None and name.partition(".")[0] not in scope.variables:
+        if name is not None and name.partition(".")[0] not in scope:
             kind = self._names.kind(name)
             if kind in ("program", "tool"):
                 self._report(faults.call_inside_expression(call.span, name))
@@ -432,7 +431,7 @@ class Inference:
         types = [self.type_of(argument.value, scope) for argument in call.arguments]
         place = call.function.span
         if name not in FUNCTIONS:
-            if name in scope.variables:
+            if name in scope:
                 self.reads.names.add(name)
                 self._report(faults.not_callable(place, name, "a variable"))
             elif name == "score":

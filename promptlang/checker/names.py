@@ -142,8 +142,8 @@ class Resolver:
                 if not isinstance(shape, shapes.Record):
                     return
                 self._check_finite(declaration, shape)
-                shapes_by_name = {item.name: field_shape(shape, item.name) for item in fields}
-                names.constants[name] = RecordType(shape, self._defaults(names, fields, shapes_by_name))
+                given = {item.name: field_shape(shape, item.name) for item in fields if item.default is not None}
+                names.constants[name] = RecordType(shape, self._defaults(names, fields, given))
             case ast.Program(name=name, parameters=parameters, returns=returns):
                 given = self._signature(names, types, parameters)
                 result = None if returns is None else types.resolve(returns)
