@@ -353,8 +353,7 @@ class TypeResolver:
             return None
 
     def _report(self, diagnostic: Diagnostic) -> None:
-        if diagnostic not in self._diagnostics:
-            self._diagnostics.append(diagnostic)
+        self._diagnostics.append(diagnostic)
 
 
 def _parts(declaration: ast.Declaration) -> tuple[ast.Parameter, ...]:

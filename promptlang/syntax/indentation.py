@@ -69,5 +69,6 @@ class Indentation(PostLex):
 
 
 def indentation_after(newline: Token) -> str:
-    """The white space before the first word after a line break (blank lines and comments passed over)."""
-    return newline.rpartition("\n")[2].partition("#")[0]
+    """The white space before the first word after a line break (blank lines and comments passed over); what stands
+    before a form feed doesn't count."""
+    return newline.rpartition("\n")[2].partition("#")[0].rpartition("\f")[2]

@@ -1,5 +1,5 @@
-"""Depth: what nests as deeply as the limit allows works everywhere, what nests deeper is a diagnostic, and what only goes
-on does not nest."""
+"""Depth: what nests as deeply as the limit allows works everywhere, what nests deeper is a diagnostic, and what only
+goes on does not nest."""
 
 import pytest
 

@@ -94,10 +94,26 @@ def test_a_diagnostic_shows_code_place_line_underline_and_fix() -> None:
         ('log "日本"', '"日本"', 'log "日本"', "    ^^^^^^"),
         ("é\u0301 x", "x", "é\u0301 x", "  ^"),
         ("a\x1bb x", "x", "a\N{REPLACEMENT CHARACTER}b x", "    ^"),
+        ("a\u202eb x", "x", "a\N{REPLACEMENT CHARACTER}b x", "    ^"),
     ],
 )
 def test_the_underline_is_right_under_tabs_and_wide_characters(text: str, part: str, shown: str, mark: str) -> None:
     assert render(diagnostic_at(text, part)).splitlines()[1:3] == [f"  1 | {shown}", f"    | {mark}"]
+
+
+def test_nothing_that_a_terminal_obeys_is_shown_as_it_is() -> None:
+    text = 'log x["\x1b[2J"]'
+    span = Span(Source(text, "a\x9b.pl"), 4, 5)
+    shown = render(Diagnostic("PL201", 'what\x07, not "\x1b[2J"', span, fix="so\r", notes=(("no\u2028te", span),)))
+    assert all(char.isprintable() for char in shown.replace("\n", ""))
+    assert len(shown.splitlines()) == 5
+
+
+def test_a_message_of_several_lines_keeps_them() -> None:
+    assert render(Diagnostic("PL411", "one\n  two", Span(Source("x"), 0, 1))).splitlines()[:2] == [
+        "<string>:1:1: error PL411: one",
+        "  two",
+    ]
 
 
 def test_a_span_over_lines_is_underlined_to_the_end_of_its_first_line() -> None:
