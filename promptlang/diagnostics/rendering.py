@@ -70,8 +70,8 @@ def did_you_mean(word: str, words: Iterable[str]) -> str | None:
 
 
 def render(diagnostic: Diagnostic) -> str:
-    """A diagnostic as text: code, place, message, the source line with the span underlined, the fix and the notes. What a
-    terminal would obey is replaced."""
+    """A diagnostic as text: code, place, message, the source line with the span underlined, the fix and the notes.
+    What a terminal would obey is replaced."""
     lines = [f"{diagnostic.span}: {diagnostic.severity} {diagnostic.code}: {diagnostic.message}"]
     lines += excerpt(diagnostic.span)
     if diagnostic.fix is not None:

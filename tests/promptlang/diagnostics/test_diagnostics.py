@@ -7,6 +7,7 @@ tests/promptlang/test_diagnostics.py` writes them anew.
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,25 @@ def test_every_code_has_a_page_and_a_bad_program() -> None:
 @pytest.mark.parametrize("code", codes())
 def test_a_page_begins_with_its_code(code: str) -> None:
     assert explain(code.lower()).startswith(f"# {code}: ")
+
+
+def examples(code: str) -> list[tuple[str, str]]:
+    """The programs of a code's page, each with the word above it."""
+    return re.findall(r"^(Wrong|Right):\n\n```\n(.*?)```", explain(code), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("code", sorted({*codes()} - {"PL010"}))
+def test_what_a_page_shows_is_as_wrong_or_right_as_it_says(code: str, tmp_path: Path) -> None:
+    folder = tmp_path / "programs" / "bad"
+    shutil.copytree(BAD, folder)
+    [name] = [path.name for path in BAD.glob(f"{code}_*.pl")][:1]
+    kinds = []
+    for kind, program in examples(code):
+        (folder / name).write_text(program, encoding="utf-8")
+        found = {diagnostic.code for diagnostic in checked(str(folder / name)).diagnostics}
+        assert code in found if kind == "Wrong" else not found, found
+        kinds.append(kind)
+    assert kinds[:1] == ["Wrong"]
 
 
 @pytest.mark.parametrize("code", ["PL999", "", "../codes/PL001", "PL001.md"])
