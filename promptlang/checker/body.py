@@ -17,14 +17,15 @@ from promptlang.checker.statics import (
     Static,
     Variable,
     join_scopes,
+    may_be,
     name_of,
+    static_of,
 )
 from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo, ToolInfo
 from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Span
 from promptlang.grammar import shapes
-from promptlang.grammar.shapes import Shape
 from promptlang.syntax import ast
 from promptlang.syntax.limits import MOST_BRANCHES, MOST_RETRIES
 from promptlang.syntax.walk import (
@@ -108,7 +109,7 @@ class BodyChecker:
     def check(self, info: ProgramInfo | FragmentInfo) -> None:
         """Check the whole body; variables count as unused only where nothing else is wrong."""
         known = len(self._diagnostics)
-        scope = Scope({name: Variable(_static(shape)) for name, shape in info.shapes.items()})
+        scope = Scope({name: Variable(static_of(shape)) for name, shape in info.shapes.items()})
         for parameter in self._declaration.parameters:
             start = parameter.span.start
             self._bound[parameter.name] = (Span(parameter.span.source, start, start + len(parameter.name)), "parameter")
@@ -140,7 +141,7 @@ class BodyChecker:
     def _block(self, block: ast.Block, context: Context) -> None:
         for index, statement in enumerate(block):
             if self._scope is None:
-                self._report(faults.unreachable(_first_line(statement.span), "nothing goes on past the line above"))
+                self._report(faults.unreachable(statement.span.first_line, "nothing goes on past the line above"))
                 return
             if index + 1 < len(block):
                 self._check_trailing_space(statement, block[index + 1])
@@ -166,11 +167,11 @@ class BodyChecker:
 
     def _check_between_turns(self, span: Span, context: Context) -> None:
         if self._has_turns and not context.in_turn:
-            self._report(faults.between_turns(_first_line(span)))
+            self._report(faults.between_turns(span.first_line))
 
     def _role(self, statement: ast.Role, scope: Scope, context: Context) -> None:
         if context.in_turn:
-            self._report(faults.nested_turn(_first_line(statement.span)))
+            self._report(faults.nested_turn(statement.span.first_line))
         self._block(statement.body, replace(context, in_turn=True))
 
     def _ask(self, statement: ast.Ask, scope: Scope, context: Context) -> None:
@@ -251,11 +252,11 @@ class BodyChecker:
             tool = found[0].tools[found[1].name]
             self._checked.tools[id(call)] = tool
             self._arguments(name, tool, call.arguments, call.span, scope)
-            return _static(tool.returns)
+            return static_of(tool.returns)
         program = found[0].programs[found[1].name]
         self._checked.callees[id(call)] = program
         self._arguments(name, program, call.arguments, call.span, scope)
-        return None if program.returns is None else _static(program.returns)
+        return None if program.returns is None else static_of(program.returns)
 
     def _log(self, statement: ast.Log, scope: Scope, context: Context) -> None:
         self._inference.type_of(statement.value, scope)
@@ -263,7 +264,7 @@ class BodyChecker:
     def _return(self, statement: ast.Return, scope: Scope, context: Context) -> None:
         self._returns = True
         static = self._inference.type_of(statement.value, scope)
-        keyword = _first_word(statement.span)
+        keyword = statement.span.first_word
         if isinstance(self._declaration, ast.Fragment):
             self._report(faults.return_in_fragment(keyword))
         elif context.in_fork:
@@ -274,7 +275,7 @@ class BodyChecker:
 
     def _check_result(self, statement: ast.Return, static: Static) -> None:
         returns = self._names.programs[self._declaration.name].returns
-        if returns is not None and not self._inference.may_be(static, returns):
+        if returns is not None and not may_be(static, returns):
             self._report(faults.wrong_type(statement.value.span, "the result", describe(returns), name_of(static)))
 
     def _count(self, expression: ast.Expression, what: str, scope: Scope) -> None:
@@ -348,7 +349,7 @@ class BodyChecker:
     def _check_retried(self, statement: ast.Require, retried: ast.Block) -> None:
         """Whether what is done again can be, and whether that helps."""
         for keep in keeps_in(retried):
-            self._report(faults.keep_retried(_first_word(keep.span), statement.span.position.line))
+            self._report(faults.keep_retried(keep.span.first_word, statement.span.position.line))
         if not samples(retried, self._checked):
             self._report(faults.nothing_sampled(statement.span, "every retry gives the same answer"))
 
@@ -369,7 +370,7 @@ class BodyChecker:
         arms: dict[str, BranchType] = {}
         for arm in statement.arms:
             if arm.name in arms:
-                self._report(faults.named_twice(_first_line(arm.span), "arms", arm.name))
+                self._report(faults.named_twice(arm.span.first_line, "arms", arm.name))
             arms[arm.name] = self._branch(arm.body, scope.inner(), scope, context, ())
         self._bind_fork(statement.name, ArmsType(arms), statement, scope)
 
@@ -385,7 +386,7 @@ class BodyChecker:
             self._inference.expect(statement.by, shapes.Float(), "what paths are ranked by", end, "a number")
         is_single = isinstance(statement.branch, ast.Literal) and statement.branch.value == 1
         if not is_single and not samples(statement.body, self._checked):
-            self._report(faults.nothing_sampled(_first_line(statement.span), "every branch of a path says the same"))
+            self._report(faults.nothing_sampled(statement.span.first_line, "every branch of a path says the same"))
         branch = BranchType(_types_of(own, end or scope), PATH_PARTS)
         self._bind_fork(statement.name, BranchesType(branch), statement, scope)
 
@@ -402,15 +403,15 @@ class BodyChecker:
 
     def _bind_fork(self, name: str, static: Static, statement: ast.Statement, scope: Scope) -> None:
         self._scope = scope
-        line = _first_line(statement.span)
+        line = statement.span.first_line
         start = line.start + line.text.rindex(name)
         self._bind(name, static, Span(line.source, start, start + len(name)), "fork")
 
     def _keep(self, statement: ast.KeepBest | ast.KeepWhere | ast.KeepFirst, scope: Scope, context: Context) -> None:
         if not context.in_fork:
-            self._report(faults.outside_fork(_first_word(statement.span), "keep"))
+            self._report(faults.outside_fork(statement.span.first_word, "keep"))
         elif context.in_beam:
-            self._report(faults.keep_in_beam(_first_word(statement.span)))
+            self._report(faults.keep_in_beam(statement.span.first_word))
         match statement:
             case ast.KeepBest(count=count, by=by):
                 self._count(count, "how many branches to keep", scope)
@@ -453,16 +454,3 @@ def _runs_once(iterable: ast.Expression) -> bool:
         ):
             return count > 0
     return False
-
-
-def _static(shape: Shape) -> Static:
-    return None if isinstance(shape, shapes.AnyJson | shapes.Schema) else shape
-
-
-def _first_line(span: Span) -> Span:
-    """The part of a span that stands on its first line."""
-    return Span(span.source, span.start, span.start + len(span.text.partition("\n")[0].rstrip("\r")))
-
-
-def _first_word(span: Span) -> Span:
-    return Span(span.source, span.start, span.start + len(span.text.split()[0]))

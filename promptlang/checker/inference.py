@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from promptlang.checker.names import Names
+from promptlang.checker.operators import Operators
 from promptlang.checker.statics import (
-    NUMBERS,
     AnswerType,
     ArmsType,
     BranchesType,
@@ -15,8 +15,10 @@ from promptlang.checker.statics import (
     Static,
     join,
     kind_of,
+    may_be,
     name_of,
     shape_of_static,
+    static_of,
 )
 from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
@@ -26,7 +28,7 @@ from promptlang.grammar.shapes import Shape
 from promptlang.syntax import ast
 from promptlang.syntax.walk import dotted_name, positional
 from promptlang.values.builtins import FUNCTIONS, METHODS
-from promptlang.values.types import assignable, describe, field_shape, shape_of, union
+from promptlang.values.types import describe, field_shape, shape_of, union
 from promptlang.values.values import RecordType
 
 _STR, _INT, _FLOAT, _BOOL = shapes.Str(), shapes.Int(), shapes.Float(), shapes.Bool()
@@ -44,8 +46,6 @@ _METHOD_RESULTS: Mapping[str, Shape] = {
     **dict.fromkeys(("find", "count", "index"), _INT),
 }
 _KIND_TYPES: Mapping[str, type] = {"str": str, "list": list, "dict": dict}
-_INDICES: Mapping[str, Shape] = {"dict": _STR, "str": _INT, "list": _INT, "branches": _INT}
-_ORDERED = frozenset({"<", "<=", ">", ">="})
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,7 @@ class Inference:
     def __init__(self, names: Names, diagnostics: list[Diagnostic]) -> None:
         self._names = names
         self._diagnostics = diagnostics
+        self._operators = Operators(diagnostics)
         self.reads = Reads()
 
     def _report(self, diagnostic: Diagnostic) -> None:
@@ -105,14 +106,14 @@ class Inference:
             case ast.Attribute():
                 return self._attribute(expression, scope)
             case ast.Index(value=value, index=index):
-                return self._index(self.type_of(value, scope), self.type_of(index, scope), expression)
+                return self._operators.index(self.type_of(value, scope), self.type_of(index, scope), expression)
             case ast.Slice(value=value):
                 for bound in (expression.start, expression.stop, expression.step):
                     if bound is not None:
                         self.expect(bound, _BOUND, "a slice's bound", scope, "int")
-                return self._sliced(self.type_of(value, scope))
+                return self._operators.sliced(self.type_of(value, scope))
             case ast.Unary(operator=operator, operand=operand):
-                return self._unary(operator, self.type_of(operand, scope), expression.span)
+                return self._operators.unary(operator, self.type_of(operand, scope), expression.span)
             case ast.Logic(operands=operands):
                 return reduce(join, [self.type_of(operand, scope) for operand in operands])
             case ast.Arithmetic():
@@ -137,13 +138,8 @@ class Inference:
     ) -> None:
         """Report an expression that can't have a shape, which `in_words` may name."""
         found = self.type_of(expression, scope)
-        if not self.may_be(found, wanted):
+        if not may_be(found, wanted):
             self._report(faults.wrong_type(expression.span, what, in_words or describe(wanted), name_of(found)))
-
-    def may_be(self, static: Static, wanted: Shape) -> bool:
-        """Whether a value of a type may have a shape."""
-        shape = shape_of_static(static)
-        return assignable(shape, wanted) if shape is not None else static is None
 
     # Names -------------------------------------------------------------------------------------------
 
@@ -225,98 +221,21 @@ class Inference:
 
     # Operators ---------------------------------------------------------------------------------------
 
-    def _index(self, owner: Static, index: Static, expression: ast.Index) -> Static:
-        kind = kind_of(owner)
-        wanted = _INDICES.get(kind or "")
-        if wanted is None:
-            if kind is not None:
-                self._report(faults.no_items(expression.value.span, name_of(owner)))
-            return None
-        if not self.may_be(index, wanted):
-            self._report(faults.wrong_type(expression.index.span, "this index", describe(wanted), name_of(index)))
-        match owner:
-            case BranchesType(branch=branch):
-                return branch
-            case shapes.List(item=item):
-                return _known(item)
-            case shapes.Dict(value=value):
-                return _known(value)
-        return _STR if kind == "str" else None
-
-    def _sliced(self, owner: Static) -> Static:
-        if isinstance(owner, shapes.List):
-            return shapes.List(owner.item)
-        return _STR if kind_of(owner) == "str" else owner if isinstance(owner, BranchesType) else None
-
-    def _unary(self, operator: str, operand: Static, span: Span) -> Static:
-        if operator == "not":
-            return _BOOL
-        kind = kind_of(operand)
-        if kind is not None and kind not in NUMBERS:
-            self._report(faults.wrong_type(span, f"the operand of `{operator}`", "a number", name_of(operand)))
-        if isinstance(operand, shapes.Constant) and isinstance(operand.value, int | float):
-            return shapes.Constant(-operand.value if operator == "-" else +operand.value)
-        return _FLOAT if kind == "float" else _INT if kind in NUMBERS else None
-
     def _arithmetic(self, expression: ast.Arithmetic, scope: Scope) -> Static:
         left = self.type_of(expression.first, scope)
         for operator, operand in expression.rest:
             span = Span(expression.span.source, expression.span.start, operand.span.end)
-            left = self._binary(operator, left, self.type_of(operand, scope), span)
+            left = self._operators.binary(operator, left, self.type_of(operand, scope), span)
         return left
-
-    def _binary(self, operator: str, left: Static, right: Static, span: Span) -> Static:
-        kinds = (kind_of(left), kind_of(right))
-        if None in kinds:
-            return None
-        if kinds[0] in NUMBERS and kinds[1] in NUMBERS:
-            return _FLOAT if operator == "/" or "float" in kinds else None if operator == "**" else _INT
-        match operator, *kinds:
-            case "+", "str", "str":
-                return _STR
-            case "+", "list", "list":
-                first, second = shape_of_static(left), shape_of_static(right)
-                assert isinstance(first, shapes.List)
-                assert isinstance(second, shapes.List)
-                return shapes.List(union((first.item, second.item)))
-            case "+", "branches", "branches":
-                return None
-            case ("*", ("str" | "list"), ("int" | "bool")) | ("*", ("int" | "bool"), ("str" | "list")):
-                return self._sliced(left if kinds[0] in ("str", "list") else right)
-        fills_text = operator == "+" and "str" in kinds
-        self._report(faults.wrong_operands(span, operator, name_of(left), name_of(right), fills_text))
-        return None
 
     def _comparison(self, expression: ast.Comparison, scope: Scope) -> Static:
         left, left_expression = self.type_of(expression.first, scope), expression.first
         for operator, right_expression in expression.rest:
             right = self.type_of(right_expression, scope)
             span = Span(expression.span.source, left_expression.span.start, right_expression.span.end)
-            self._compare(operator, left, right, span)
+            self._operators.compare(operator, left, right, span)
             left, left_expression = right, right_expression
         return _BOOL
-
-    def _compare(self, operator: str, left: Static, right: Static, span: Span) -> None:
-        kinds = (kind_of(left), kind_of(right))
-        if None in kinds:
-            return
-        if operator in _ORDERED:
-            comparable = (kinds[0] in NUMBERS and kinds[1] in NUMBERS) or (
-                kinds[0] == kinds[1] and kinds[0] in ("str", "list")
-            )
-            if not comparable:
-                self._report(faults.wrong_operands(span, operator, name_of(left), name_of(right)))
-        elif operator in ("in", "not in"):
-            if kinds[1] not in ("str", "list", "dict", "branches"):
-                self._report(faults.no_items(span, name_of(right)))
-        else:
-            self._equal(left, right, span)
-
-    def _equal(self, left: Static, right: Static, span: Span) -> None:
-        """Report two values that can never be equal."""
-        first, second = shape_of_static(left), shape_of_static(right)
-        if first is not None and second is not None and not _overlap(first, second):
-            self._report(faults.never_equal(span, describe(first), describe(second)))
 
     def _dict(self, items: Sequence[tuple[ast.Expression, ast.Expression]], scope: Scope) -> Static:
         for key, _ in items:
@@ -350,7 +269,7 @@ class Inference:
             case BranchesType(branch=branch):
                 item: Static = branch
             case shapes.List(item=shape):
-                item = _known(shape)
+                item = static_of(shape)
             case _:
                 item = _STR if kind in ("str", "dict") else None
         for name in targets:
@@ -487,11 +406,6 @@ class Inference:
         return _METHOD_RESULTS.get(function.name)
 
 
-def _known(shape: Shape) -> Static:
-    """A shape, unless it says nothing."""
-    return None if isinstance(shape, shapes.AnyJson | shapes.Schema) else shape
-
-
 def _list_of(items: list[Static], count: int) -> Static:
     known = [
         shape for item in items if not isinstance(item, AnswerType) and (shape := shape_of_static(item)) is not None
@@ -499,22 +413,3 @@ def _list_of(items: list[Static], count: int) -> Static:
     if len(known) < len(items):
         return None
     return shapes.List(union(known) if known else shapes.AnyJson(), count, count)
-
-
-def _options(shape: Shape) -> tuple[Shape, ...]:
-    return shape.options if isinstance(shape, shapes.Union) else (shape,)
-
-
-def _overlap(first: Shape, second: Shape) -> bool:
-    """Whether two shapes have a value in common, as far as that can be told."""
-    return any(
-        assignable(a, b) or assignable(b, a) or _is_number_twice(a, b)
-        for a in _options(first)
-        for b in _options(second)
-    )
-
-
-def _is_number_twice(first: Shape, second: Shape) -> bool:
-    """Whether an int and a float may be the same number (`3 == 3.0`)."""
-    kinds = {kind_of(first), kind_of(second)}
-    return len(kinds) == 2 and kinds <= NUMBERS

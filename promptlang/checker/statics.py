@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from promptlang.grammar import shapes
 from promptlang.grammar.shapes import Shape
-from promptlang.values.types import describe, union
+from promptlang.values.types import assignable, describe, union
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,17 @@ def shape_of_static(static: Static) -> Shape | None:
     if isinstance(static, AnswerType):
         return static.shape
     return None if isinstance(static, BranchType | BranchesType | ArmsType) else static
+
+
+def static_of(shape: Shape) -> Static:
+    """What is known of a value that has a shape; nothing where any value has it."""
+    return None if isinstance(shape, shapes.AnyJson | shapes.Schema) else shape
+
+
+def may_be(static: Static, wanted: Shape) -> bool:
+    """Whether a value of a type may have a shape."""
+    shape = shape_of_static(static)
+    return assignable(shape, wanted) if shape is not None else static is None
 
 
 def kind_of(static: Static) -> str | None:

@@ -422,7 +422,7 @@ def bad_constraint(span: Span, why: str) -> Diagnostic:
 
 
 def text_behind_call(span: Span, tokens: int, behind: Span) -> Diagnostic:
-    shown = _first_line(behind)
+    shown = behind.first_line.text.rstrip()
     return Diagnostic(
         "PL501",
         f"about {tokens} tokens of fixed text stand behind `{shown}`: every call computes them again",
@@ -434,7 +434,7 @@ def text_behind_call(span: Span, tokens: int, behind: Span) -> Diagnostic:
 
 
 def text_behind_branch(span: Span, tokens: int, behind: Span) -> Diagnostic:
-    shown = _first_line(behind)
+    shown = behind.first_line.text.rstrip()
     return Diagnostic(
         "PL502",
         f"about {tokens} tokens that all branches share stand behind `{shown}`: every branch computes them again",
@@ -454,7 +454,3 @@ def repeated_text(span: Span, tokens: int, loop: Span) -> Diagnostic:
         fix="put what is the same in every round before the loop, once",
         notes=(("this loop", loop),),
     )
-
-
-def _first_line(span: Span) -> str:
-    return span.text.partition("\n")[0].rstrip()
