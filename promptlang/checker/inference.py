@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from promptlang.checker.names import Names
-from promptlang.checker.operators import Operators
+from promptlang.checker.operators import METHOD_RESULTS, Operators, function_result
 from promptlang.checker.statics import (
     AnswerType,
     ArmsType,
@@ -33,18 +33,6 @@ from promptlang.values.values import RecordType
 
 _STR, _INT, _FLOAT, _BOOL = shapes.Str(), shapes.Int(), shapes.Float(), shapes.Bool()
 _BOUND = shapes.Union((_INT, shapes.Null()))
-_TEXTS = shapes.List(_STR)
-_RESULTS: Mapping[str, Shape] = {
-    **dict.fromkeys(("str", "json"), _STR),
-    **dict.fromkeys(("bool", "any", "all"), _BOOL),
-    **{"len": shapes.Int(0), "int": _INT, "float": _FLOAT, "range": shapes.List(_INT)},
-}
-_METHOD_RESULTS: Mapping[str, Shape] = {
-    **dict.fromkeys(("strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "join"), _STR),
-    **dict.fromkeys(("split", "splitlines", "keys"), _TEXTS),
-    **dict.fromkeys(("startswith", "endswith"), _BOOL),
-    **dict.fromkeys(("find", "count", "index"), _INT),
-}
 _KIND_TYPES: Mapping[str, type] = {"str": str, "list": list, "dict": dict}
 
 
@@ -367,14 +355,7 @@ class Inference:
             return None
         function = FUNCTIONS[name]
         self._check_call(call, function.wrong_count(len(positional(call.arguments))), name, function.named)
-        return self._result(name, types)
-
-    def _result(self, name: str, types: list[Static]) -> Static:
-        if name in ("min", "max", "sum", "abs", "round"):
-            return None
-        if name in ("sorted", "reversed") and types and isinstance(types[0], shapes.List):
-            return shapes.List(types[0].item)
-        return _RESULTS.get(name)
+        return function_result(name, types)
 
     def _check_call(self, call: ast.CallExpression, wrong: str | None, name: str, named: Sequence[str]) -> None:
         if wrong is not None:
@@ -403,7 +384,7 @@ class Inference:
             )
             return None
         self._check_call(call, methods[function.name].wrong_count(len(positional(call.arguments))), function.name, ())
-        return _METHOD_RESULTS.get(function.name)
+        return METHOD_RESULTS.get(function.name)
 
 
 def _list_of(items: list[Static], count: int) -> Static:

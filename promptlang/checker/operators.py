@@ -1,6 +1,6 @@
-"""Types of what operators make of values, and which values they can't take."""
+"""Types of what operators, functions and methods make of values, and which values operators can't take."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from promptlang.checker.statics import (
     NUMBERS,
@@ -21,6 +21,18 @@ from promptlang.syntax import ast
 from promptlang.values.types import assignable, describe, union
 
 _STR, _INT, _FLOAT, _BOOL = shapes.Str(), shapes.Int(), shapes.Float(), shapes.Bool()
+_TEXTS = shapes.List(_STR)
+_RESULTS: Mapping[str, Shape] = {
+    **dict.fromkeys(("str", "json"), _STR),
+    **dict.fromkeys(("bool", "any", "all"), _BOOL),
+    **{"len": shapes.Int(0), "int": _INT, "float": _FLOAT, "range": shapes.List(_INT)},
+}
+METHOD_RESULTS: Mapping[str, Shape] = {
+    **dict.fromkeys(("strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "join"), _STR),
+    **dict.fromkeys(("split", "splitlines", "keys"), _TEXTS),
+    **dict.fromkeys(("startswith", "endswith"), _BOOL),
+    **dict.fromkeys(("find", "count", "index"), _INT),
+}
 _INDICES: Mapping[str, Shape] = {"dict": _STR, "str": _INT, "list": _INT, "branches": _INT}
 _ORDERED = frozenset({"<", "<=", ">", ">="})
 
@@ -114,6 +126,18 @@ class Operators:
         first, second = shape_of_static(left), shape_of_static(right)
         if first is not None and second is not None and not _overlap(first, second):
             self._report(faults.never_equal(span, describe(first), describe(second)))
+
+
+def function_result(name: str, types: Sequence[Static]) -> Static:
+    """The type of what a builtin function gives.
+
+    Args:
+        name: the function's.
+        types: of its arguments.
+    """
+    if name in ("sorted", "reversed") and types and isinstance(types[0], shapes.List):
+        return shapes.List(types[0].item)
+    return _RESULTS.get(name)
 
 
 def _options(shape: Shape) -> tuple[Shape, ...]:
