@@ -6,6 +6,7 @@ from typing import Any
 
 from promptlang.checker.answers import AnswerChecker
 from promptlang.checker.checkpoints import checkpoint, samples
+from promptlang.checker.endings import texts_before
 from promptlang.checker.inference import Inference, Slot
 from promptlang.checker.names import Names, TypeResolver
 from promptlang.checker.statics import (
@@ -143,16 +144,16 @@ class BodyChecker:
             if self._scope is None:
                 self._report(faults.unreachable(statement.span.first_line, "nothing goes on past the line above"))
                 return
-            if index + 1 < len(block):
-                self._check_trailing_space(statement, block[index + 1])
+            if begins_with_answer(statement):
+                self._check_trailing_space(block, index)
             self._position = block, index
             self._checks[type(statement)](statement, self._scope, context)
 
-    def _check_trailing_space(self, statement: ast.Statement, following: ast.Statement) -> None:
-        if isinstance(statement, ast.Text) and begins_with_answer(following):
-            last = statement.value.parts[-1] if statement.value.parts else ""
+    def _check_trailing_space(self, block: ast.Block, answer: int) -> None:
+        for text in texts_before(block, answer, self._checked):
+            last = text.value.parts[-1] if text.value.parts else ""
             if isinstance(last, str) and last.endswith((" ", "\t")):
-                self._report(faults.trailing_space(statement.span))
+                self._report(faults.trailing_space(text.span))
 
     def _bind(self, name: str, static: Static, span: Span, what: str) -> None:
         assert self._scope is not None

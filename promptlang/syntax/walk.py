@@ -104,12 +104,19 @@ def has_turns(block: ast.Block) -> bool:
     return any(isinstance(statement, ast.Role) for statement in statements_of(block))
 
 
+def adds_nothing(statement: ast.Statement) -> bool:
+    """Whether a prompt stays as it is, as far as the statement alone says."""
+    is_score = isinstance(statement, ast.Ask) and isinstance(statement.answer, ast.Score)
+    return is_score or isinstance(statement, ast.Assign | ast.Call | ast.Log | ast.Pass | ast.Pin | ast.Require)
+
+
 def begins_with_answer(statement: ast.Statement) -> bool:
     """Whether what comes next in the prompt is, or may be, an answer."""
     if isinstance(statement, ast.Ask):
         return not isinstance(statement.answer, ast.Score)
     blocks = () if isinstance(statement, ast.Role) else blocks_of(statement)
-    return any(block and begins_with_answer(block[0]) for block in blocks)
+    first = [next((inner for inner in block if not adds_nothing(inner)), None) for block in blocks]
+    return any(inner is not None and begins_with_answer(inner) for inner in first)
 
 
 def keeps_in(block: ast.Block) -> Iterator[ast.Statement]:
