@@ -211,9 +211,8 @@ class Inference:
 
     def _arithmetic(self, expression: ast.Arithmetic, scope: Scope) -> Static:
         left = self.type_of(expression.first, scope)
-        for operator, operand in expression.rest:
-            span = Span(expression.span.source, expression.span.start, operand.span.end)
-            left = self._operators.binary(operator, left, self.type_of(operand, scope), span)
+        for number, (operator, operand) in enumerate(expression.rest):
+            left = self._operators.binary(operator, left, self.type_of(operand, scope), expression.span_to(number))
         return left
 
     def _comparison(self, expression: ast.Comparison, scope: Scope) -> Static:

@@ -3,10 +3,13 @@
 Nodes are frozen; two nodes are equal when they say the same, wherever they stand (spans don't take part).
 """
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
 from promptlang.diagnostics.source import Source, Span
+
+_CLOSING = re.compile(r"(?:\s*\))*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +85,15 @@ class Arithmetic(Expression):
 
     first: Expression
     rest: tuple[tuple[OneOf["+", "-", "*", "/", "//", "%", "**"], Expression], ...]
+
+    def span_to(self, number: int) -> Span:
+        """Where the operations up to one stand, which is counted from 0: to the end of its operand and the brackets
+        around that."""
+        if number == len(self.rest) - 1:
+            return self.span
+        closing = _CLOSING.match(self.span.source.text, self.rest[number][1].span.end)
+        assert closing is not None
+        return Span(self.span.source, self.span.start, closing.end())
 
 
 @dataclass(frozen=True, kw_only=True)

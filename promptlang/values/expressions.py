@@ -175,9 +175,8 @@ class _Evaluator(Budget):
     def _arithmetic(self, expression: ast.Arithmetic) -> Value:
         self.step(len(expression.rest) - 1)
         left = self.value(expression.first)
-        for symbol, operand in expression.rest:
-            span = Span(expression.span.source, expression.span.start, operand.span.end)
-            left = self.at(span, self._binary, symbol, left, self.value(operand))
+        for number, (symbol, operand) in enumerate(expression.rest):
+            left = self.at(expression.span_to(number), self._binary, symbol, left, self.value(operand))
         return left
 
     def _binary(self, symbol: str, left: Value, right: Value) -> Value:

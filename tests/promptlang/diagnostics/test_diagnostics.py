@@ -1,7 +1,7 @@
 """What is wrong with a program is said: where, with its code, and how it looks.
 
 Each program in `tests/programs/bad` ends with the diagnostics it is to have, as comments. `PROMPTLANG_REFRESH=1 pytest
-tests/promptlang/test_diagnostics.py` writes them anew.
+tests/promptlang/diagnostics` writes them anew.
 """
 
 import json

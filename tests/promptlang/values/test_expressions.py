@@ -230,6 +230,20 @@ def test_what_has_no_value_is_refused_at_its_place(text: str, where: str) -> Non
 
 
 @pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("1 + (2 / 0)", "2 / 0"),
+        ("1 / (1 - 1)", "1 / (1 - 1)"),
+        ("(1 / ((1 - 1) ) + 2 + 3)", "1 / ((1 - 1) )"),
+        ("((1) - 1) + [2] - 3", "((1) - 1) + [2]"),
+        ("1 - 2 - ([3]) - 4", "1 - 2 - ([3])"),
+    ],
+)
+def test_a_fault_in_a_chain_says_where_it_is(text: str, where: str) -> None:
+    assert refusal(text).span.text == where
+
+
+@pytest.mark.parametrize(
     "text",
     [
         '"".__class__',
