@@ -88,7 +88,7 @@ class EngineLoop:
         while not future.is_done:
             with self._leading(lambda: future.is_done) as leads:
                 if leads:
-                    self._tasks.run(future, self._move)
+                    self._tasks.run_until(future, self._move)
         if isinstance(future.error, TaskCancelled):
             raise RunCancelled("the run was cancelled") from future.error
         return future.value()
@@ -124,9 +124,7 @@ class EngineLoop:
         Returns:
             Whether there was anything to move.
         """
-        return (
-            self._take_posts() or self.threads.deliver(wait=False) or self._step() or self.threads.deliver(wait=True)
-        )
+        return self._take_posts() or self.threads.deliver(wait=False) or self._step() or self.threads.deliver(wait=True)
 
     def _take_posts(self) -> bool:
         any_posts = bool(self._posts)

@@ -160,10 +160,11 @@ class Loop:
             self._ready[0].advance()
             self._ready.popleft()  # only now: an interrupt loses no task
 
-    def run(self, task: Future[T], step: Callable[[], bool]) -> T:
-        """Run until `task` is done.
+    def run_until(self, future: Future[Any], step: Callable[[], bool]) -> None:
+        """Run until a future is done.
 
         Args:
+            future: a task of this loop, or what such a one waits for.
             step: moves the outside world (one model pass); returns whether there was anything to move.
 
         Raises:
@@ -171,7 +172,7 @@ class Loop:
         """
         while True:
             self.run_ready()
-            if task.is_done:
-                return task.value()
+            if future.is_done:
+                return
             if not step():
                 raise RuntimeError("every branch waits, and no model call is under way")
