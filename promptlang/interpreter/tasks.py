@@ -110,7 +110,7 @@ class Task(Future[T]):
 
     def cancel(self) -> None:
         """End the coroutine where it waits; its `finally` blocks run before this returns, unless it is the one that
-        calls."""
+        calls. Only while nothing else moves the loop; other threads post it."""
         if self._is_done or self._cancelling:
             return
         self._cancelling = True

@@ -192,6 +192,28 @@ def test_a_wait_for_nothing_ends_and_others_go_on() -> None:
     assert mine.wait(task).result == alone("say", "fox")
 
 
+def test_a_wait_for_nothing_ends_though_a_cancelled_run_left_a_tool_behind() -> None:
+    loop = EngineLoop(tiny_engine())
+    began, go = Event(), Event()
+
+    def endless(word: str) -> str:
+        began.set()
+        go.wait(PATIENCE)
+        return word
+
+    mine = interpreter(loop, tool=endless)
+    with ThreadPoolExecutor(1) as threads:
+        task = mine.start("tell", {"word": "owl"})
+        waiting = threads.submit(mine.wait, task)
+        assert began.wait(PATIENCE)
+        mine.cancel(task)
+        with pytest.raises(RunCancelled):
+            waiting.result(PATIENCE)
+        with pytest.raises(RuntimeError, match="every branch waits"):
+            threads.submit(loop.wait, Future()).result(PATIENCE)
+        go.set()
+
+
 # Interrupts ------------------------------------------------------------------------------------------
 
 
