@@ -13,7 +13,7 @@ import pytest
 from places import HELPERS
 from tiny_command import load_tiny
 
-import promptlang.cli.execution as execution
+import promptlang.session.opening as opening
 from promptlang.cli.app import execute
 from promptlang.runtime.models.loading import LoadedModel
 
@@ -49,7 +49,7 @@ Program = Callable[[str], str]
 
 @pytest.fixture(autouse=True)
 def tiny_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "load", load_tiny)
+    monkeypatch.setattr(opening, "load", load_tiny)
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_how_weights_are_kept_is_the_users_choice(
         asked.update(options)
         return load_tiny(name)
 
-    monkeypatch.setattr(execution, "load", load)
+    monkeypatch.setattr(opening, "load", load)
     command("run", program(ASK), "--arg", "question=Why?", "--dtype", "int4", "--deterministic")
     assert (asked["dtype"], asked["one_layout"]) == ("int4", True)
 

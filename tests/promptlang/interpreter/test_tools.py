@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from places import HELPERS
 from tiny_engine import tiny_engine
 
-import promptlang.cli.execution as execution
+import promptlang.session.opening as opening
 from promptlang.checker.check import check
 from promptlang.cli.app import execute
 from promptlang.compiler.graph import Graph
@@ -518,7 +518,7 @@ program main() -> int:
 def test_wrong_tools_end_the_command_before_the_model_loads(
     tools: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(execution, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    monkeypatch.setattr(opening, "load", lambda *_, **__: pytest.fail("the model was loaded"))
     program, file = tmp_path / "p.pl", tmp_path / "t.py"
     program.write_text(PROGRAM)
     file.write_text(tools or "")
