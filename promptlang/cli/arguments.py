@@ -76,13 +76,22 @@ def parse_json(text: str) -> Any:
         ValueError: it is none; says what and where.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_doubles)
     except RecursionError as error:
         raise ValueError("it nests too deeply") from error
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _refuse_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        double = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {double!r} stands twice")
+    return found
 
 
 def _json_arguments(args: str) -> dict[str, Any]:

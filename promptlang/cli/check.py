@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from promptlang.cli.errors import CommandError, ExitCode
+from promptlang.cli.files import refuse_special
 from promptlang.diagnostics.rendering import Diagnostic, print_all, render_all, to_json
 from promptlang.session.program_file import ProgramFile
 from promptlang.syntax.loader import LoadError
@@ -61,6 +62,7 @@ def checked(file: str) -> ProgramFile:
     Raises:
         CommandError: it can't be read.
     """
+    refuse_special(file, "the program", "give a file")
     try:
         return ProgramFile.load(file)
     except LoadError as error:

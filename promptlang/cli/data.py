@@ -4,16 +4,21 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from promptlang.cli.arguments import parse_json
 from promptlang.cli.errors import CommandError
+from promptlang.cli.files import refuse_special
 from promptlang.cli.report import Fault
 from promptlang.session.program import Program
 from promptlang.values.conversion import ArgumentsError
+
+LARGEST_CELL = 2**31 - 1
+"""Characters of a CSV cell: what a long on any system holds."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ def read_rows(source: str, program: Program, common: Mapping[str, Any]) -> list[
     Raises:
         CommandError: the file can't be read.
     """
-    reader = _csv_rows if source.endswith(".csv") else _json_rows
+    reader = _csv_rows if source.lower().endswith(".csv") else _json_rows
     name = "<stdin>" if source == "-" else source
     return [
         Row(number, name, line, read if isinstance(read, Fault) else {**common, **read})
@@ -59,6 +64,7 @@ def read_rows(source: str, program: Program, common: Mapping[str, Any]) -> list[
 def _bytes(source: str) -> bytes:
     if source == "-":
         return sys.stdin.buffer.read()
+    refuse_special(source, "--data", "send its lines to stdin, and give --data -")
     try:
         return Path(source).read_bytes()
     except OSError as error:
@@ -94,16 +100,38 @@ def _csv_rows(data: bytes, name: str, program: Program) -> _Read:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CommandError(f"--data: {name} is not UTF-8; save it as UTF-8") from error
-    reader = csv.reader(io.StringIO(text, newline=""))
-    try:
-        header = next(reader, [])
-        if len(set(header)) < len(header):
-            raise CommandError(f"--data: {name} names a column twice")
-        for cells in reader:
-            if cells:
-                yield reader.line_num, _csv_row(header, cells, program, name, reader.line_num)
-    except csv.Error as error:
-        raise CommandError(f"--data: {name}:{reader.line_num}: {error}") from error
+    records = _records(list(io.StringIO(text, newline="")))
+    line, header = next(records, (1, []))
+    if isinstance(header, csv.Error):
+        raise CommandError(f"--data: {name}:{line}: {header}")
+    if len(set(header)) < len(header):
+        raise CommandError(f"--data: {name} names a column twice")
+    for line, cells in records:
+        if isinstance(cells, csv.Error):
+            yield line, Fault(f"the row is not CSV: {cells}", name, line, 1)
+        else:
+            yield line, _csv_row(header, cells, program, name, line)
+
+
+def _records(lines: Sequence[str]) -> Iterator[tuple[int, list[str] | csv.Error]]:
+    """The cells of each record that is not empty, or what is wrong with it, and the line (from 1) where it begins.
+
+    Behind a broken record, what is next is read as if it began on the next line: a quote that is never closed takes
+    its own line alone.
+    """
+    csv.field_size_limit(LARGEST_CELL)
+    start = 0
+    while start < len(lines):
+        first = start
+        reader = csv.reader(islice(lines, first, None), strict=True)
+        try:
+            for cells in reader:
+                if cells:
+                    yield start + 1, cells
+                start = first + reader.line_num
+        except csv.Error as error:
+            yield start + 1, error
+            start += 1
 
 
 def _csv_row(header: list[str], cells: list[str], program: Program, name: str, line: int) -> dict[str, Any] | Fault:

@@ -3,14 +3,13 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
 from typing import Any, TextIO
 
 from promptlang.cli.data import Row
 from promptlang.cli.errors import ExitCode
 from promptlang.cli.output import Output
 from promptlang.cli.report import Fault, Heading
-from promptlang.cli.results import RowWriter, opened
+from promptlang.cli.results import ResultsFile, RowWriter
 from promptlang.cli.stream import LogView
 from promptlang.interpreter.run import Outcome, RunError
 from promptlang.runtime.usage import Usage
@@ -26,9 +25,7 @@ def run_rows(
     rows: Sequence[Row],
     heading: Heading,
     output: Output,
-    out: Path | None,
-    *,
-    resumes: bool,
+    out: ResultsFile | None,
 ) -> ExitCode:
     """Run a program once a row, many at once, and write the results in order.
 
@@ -39,13 +36,12 @@ def run_rows(
         heading: of the reports.
         output: of the command.
         out: takes the results; None for stdout.
-        resumes: whether what `out` holds stays.
     """
     failed = written = 0
-    target: AbstractContextManager[TextIO] = nullcontext(output.stdout) if out is None else opened(out, resumes=resumes)
+    target: AbstractContextManager[TextIO] = nullcontext(output.stdout) if out is None else out.opened()
     try:
         with target as stream, _progress(output, len(rows), to_file=out is not None) as tell:
-            writer = RowWriter(stream)
+            writer = RowWriter(stream, "stdout" if out is None else f"--out: {out.path}")
             for number, report in _reports(session, runner, rows, heading, output):
                 writer.write({"row": number, **report})
                 failed += "error" in report

@@ -1,7 +1,8 @@
 """`promptlang run`: everything that must be right before a model is loaded."""
 
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +12,15 @@ from promptlang.cli.arguments import chosen, common_arguments
 from promptlang.cli.check import checked, show
 from promptlang.cli.data import read_rows
 from promptlang.cli.errors import CommandError, ExitCode
+from promptlang.cli.files import refuse_overwriting
 from promptlang.cli.once import run_once
 from promptlang.cli.output import Output
 from promptlang.cli.report import Heading
-from promptlang.cli.results import rows_in
+from promptlang.cli.results import ResultsFile
 from promptlang.cli.rows import run_rows
 from promptlang.interpreter.host_functions import ToolError, ToolFunction, load_functions, python_signature
 from promptlang.session.program import Program
+from promptlang.session.program_file import ProgramFile
 from promptlang.session.runner import Runner
 from promptlang.session.session import Session
 from promptlang.session.settings import OpeningError, Settings
@@ -61,6 +64,8 @@ def run(options: RunOptions) -> ExitCode:
     if not file.is_ok:
         show(file.diagnostics)
         return ExitCode.WRONG
+    if options.out is not None:
+        refuse_overwriting(options.out, _read_by(options, file))
     program = chosen(file, options.program, options.passes)
     with redirect_stdout(sys.stderr):
         command = _Command(options, output, program, _tool_functions(program, options.tools))
@@ -90,14 +95,21 @@ def _refuse_contradictions(options: RunOptions) -> None:
         raise CommandError("--resume goes on with an --out file; give --out too")
     if options.stream and options.data is not None:
         raise CommandError("--stream shows one conversation; leave it out with --data")
-    if options.out is not None and options.data not in (None, "-") and _same_file(options.out, options.data):
-        raise CommandError("--out would overwrite the file of --data; name another")
-    if options.out is not None and (Path(options.out).is_dir() or not Path(options.out).parent.is_dir()):
-        raise CommandError(f"--out: {options.out} can't be written: it is a folder, or its folder is missing")
+    out = options.out
+    if out is not None and (os.path.isdir(out) or not os.path.isdir(os.path.dirname(out) or ".")):
+        raise CommandError(f"--out: {out} can't be written: it is a folder, or its folder is missing")
 
 
-def _same_file(one: str, other: str | None) -> bool:
-    return other is not None and Path(one).resolve() == Path(other).resolve()
+def _read_by(options: RunOptions, file: ProgramFile) -> Iterator[tuple[str, str]]:
+    """The files that a run reads: what each is to it, and its path."""
+    for unit in file.bundle.units:
+        yield "the program", unit.module.source.name
+    given = {"--data": options.data, "--tools": options.tools, "--model": options.model}
+    if options.args is not None and options.args.startswith("@"):
+        given["--args"] = options.args[1:]
+    for role, path in given.items():
+        if path not in (None, "-"):
+            yield role, path
 
 
 @dataclass(frozen=True)
@@ -118,11 +130,16 @@ class _Command:
 
     def run_rows(self, source: str, common: dict[str, Any]) -> ExitCode:
         rows = read_rows(source, self.program, common)
-        out = None if self.options.out is None else Path(self.options.out)
-        done = rows_in(out) if out is not None and self.options.resume else set()
-        left = [row for row in rows if row.number not in done]
+        out = self._results(len(rows))
+        left = rows if out is None else rows[out.rows :]
         session, runner = self._opened()
-        return run_rows(session, runner, left, self._heading, self.output, out, resumes=self.options.resume)
+        return run_rows(session, runner, left, self._heading, self.output, out)
+
+    def _results(self, rows: int) -> ResultsFile | None:
+        if self.options.out is None:
+            return None
+        path = Path(self.options.out)
+        return ResultsFile.resumed(path, self._heading, rows) if self.options.resume else ResultsFile(path)
 
     def _bound(self, given: dict[str, Any]) -> dict[str, Value]:
         try:

@@ -1,5 +1,6 @@
 """A program that is ready to run: what it takes, which tools it calls."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,10 @@ from promptlang.compiler.graph import Graph, Tool
 from promptlang.grammar.reader import read
 from promptlang.interpreter.host_functions import ToolFunction, functions_of, tools_of
 from promptlang.values.conversion import ArgumentsError, bind_arguments
+from promptlang.values.expressions import MOST_DEPTH
 from promptlang.values.values import Value
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +50,14 @@ class Program:
             given: JSON data or values, by parameter name.
 
         Raises:
-            ArgumentsError: an argument is missing, unknown, or not of its type.
+            ArgumentsError: an argument is missing, unknown, not of its type, or no data that a prompt can hold.
         """
-        return bind_arguments(self.graph, given)
+        for name, value in given.items():
+            _refuse_unspeakable(name, value)
+        try:
+            return bind_arguments(self.graph, given)
+        except OverflowError as error:
+            raise ArgumentsError(f"an argument does not fit: a number is too large for a float ({error})") from error
 
     def typed(self, texts: Mapping[str, str]) -> dict[str, Any]:
         """Arguments written as text (on a command line, in a CSV cell) as the data their parameters ask for.
@@ -63,7 +72,7 @@ class Program:
     def _typed(self, name: str, text: str) -> Any:
         try:
             return read(self.graph.shapes[name], text)
-        except ValueError as error:
+        except (ValueError, OverflowError, RecursionError) as error:
             raise ArgumentsError(f"the argument {name!r} does not fit: {error}") from error
 
     def functions(self, given: Mapping[str, Any]) -> dict[str, ToolFunction]:
@@ -76,3 +85,22 @@ class Program:
             ToolError: one is missing, is no function, or can't take what its tool takes.
         """
         return functions_of(self.tools, given)
+
+
+def _refuse_unspeakable(name: str, value: Any, depth: int = 0) -> None:
+    """Refuse what JSON can say and no prompt can hold: half a character, and nesting without end."""
+    if depth > MOST_DEPTH:
+        raise ArgumentsError(f"the argument {name!r} does not fit: it nests deeper than {MOST_DEPTH} levels")
+    match value:
+        case str():
+            if _SURROGATE.search(value):
+                raise ArgumentsError(
+                    f"the argument {name!r} does not fit: it holds half a character (a lone surrogate)"
+                )
+        case list():
+            for item in value:
+                _refuse_unspeakable(name, item, depth + 1)
+        case dict():
+            for key, item in value.items():
+                _refuse_unspeakable(name, key, depth)
+                _refuse_unspeakable(name, item, depth + 1)
