@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
+from io import TextIOWrapper
 from typing import NoReturn, TypeAlias
 
 from promptlang import __version__
@@ -21,6 +22,8 @@ from promptlang.runtime.openmp import spin_briefly
 def main() -> NoReturn:
     """The `promptlang` command."""
     spin_briefly()
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # JSON is, whatever the system's own encoding
     sys.exit(execute(sys.argv[1:]))
 
 

@@ -321,3 +321,17 @@ def test_check_loads_no_model_library(program: Program) -> None:
         "assert not {'torch', 'transformers', 'numpy'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_stdout_is_utf_8_whatever_the_system_speaks(program: Program) -> None:
+    ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    command = [
+        sys.executable,
+        "-c",
+        "from promptlang.cli.app import main; main()",
+        "check",
+        program('program main():\n    return "é" + no\n'),
+    ]
+    done = subprocess.run(command, capture_output=True, env=ascii_only)
+    assert done.returncode == 2, done.stderr
+    assert "é" in done.stdout.decode()
