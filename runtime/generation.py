@@ -5,7 +5,7 @@ from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.sequence import KvCache, Sequence
-from promptlang.runtime.requests import Answer, Finish, Generate, Generated
+from promptlang.runtime.requests import Answer, Finish, Generate, Generated, watching
 from promptlang.runtime.sampler import SamplingRow
 from promptlang.runtime.text.stops import AnswerText
 
@@ -134,7 +134,8 @@ class GenerateJob:
         if self._request.on_text is not None:
             text = self._text.show(final)
             if text:
-                self._request.on_text(text)
+                with watching():
+                    self._request.on_text(text)
 
     def _finish_reason(self) -> Finish | None:
         if self._text.stopped_at is not None:

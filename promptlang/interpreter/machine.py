@@ -1,20 +1,20 @@
 """What all runs of an interpreter share, and how a block of nodes runs."""
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from promptlang.compiler.graph import Graph, Node, Region
 from promptlang.grammar.constraint import ConstraintError
 from promptlang.interpreter.heads import Heads
 from promptlang.interpreter.host_functions import ToolFunction
+from promptlang.interpreter.loop import EngineLoop
 from promptlang.interpreter.run import Frame, Run, RunError
-from promptlang.interpreter.tasks import Future, Loop
-from promptlang.interpreter.threads import Threads
+from promptlang.interpreter.tasks import Future, Interrupted
 from promptlang.runtime.engine import Engine
 from promptlang.runtime.prompt import Prompt
-from promptlang.runtime.requests import RequestError
+from promptlang.runtime.requests import RequestError, WatcherError
 from promptlang.runtime.text.chat_template import TemplateError
 from promptlang.values.expressions import EvaluationError
 
@@ -26,36 +26,45 @@ Requires: TypeAlias = Literal["asked", "met", "exhausted"]
 
 @dataclass(frozen=True)
 class Machine:
-    """What runs nodes.
+    """What runs nodes on one of the loop's models.
 
     Attributes:
-        engine: does the model's work.
+        loop: runs the coroutines, the models and the functions of tools.
         graphs: the programs, by name.
         handlers: how each kind of node runs.
         tools: the functions of tools, by name.
-        heads: what programs begin with, for the cache.
+        all_heads: what programs begin with, for the cache of each model.
         requires: whether a `require` asks its condition, or for an estimate is always `met`, or `exhausted` without
             being a fault.
-        loop: runs the coroutines.
-        threads: run the functions of tools, beside the model.
+        on: the name of the model.
     """
 
-    engine: Engine
+    loop: EngineLoop
     graphs: Mapping[str, Graph]
     handlers: Mapping[type[Node], Handler]
     tools: Mapping[str, ToolFunction]
-    heads: Heads
+    all_heads: Mapping[str | None, Heads]
     requires: Requires = "asked"
-    loop: Loop = field(default_factory=Loop)
-    threads: Threads = field(default_factory=Threads)
+    on: str | None = None
 
-    def step(self) -> bool:
-        """Move the world outside: take what tools have returned, else run the model once, else wait for a tool.
+    @property
+    def engine(self) -> Engine:
+        """Does the model's work."""
+        return self.loop.engines[self.on]
 
-        Returns:
-            Whether there was anything to move.
-        """
-        return self.threads.deliver(wait=False) or self.engine.step() or self.threads.deliver(wait=True)
+    @property
+    def heads(self) -> Heads:
+        """What programs begin with, for the cache of this model."""
+        return self.all_heads[self.on]
+
+    def running(self, graph: Graph) -> "Machine":
+        """The machine on the model that a program runs on."""
+        return self if graph.on == self.on else replace(self, on=graph.on)
+
+    def expect(self, reader: Hashable, next_calls: Mapping[str, int]) -> None:
+        """Tell each model's cache which of its programs a reader will call next; see `Heads.expect`."""
+        for on, heads in self.all_heads.items():
+            heads.expect(reader, {name: far for name, far in next_calls.items() if self.graphs[name].on == on})
 
     def is_met(self, holds: bool, left: int) -> bool:
         """Whether a `require` is content, with so many retries left."""
@@ -71,7 +80,7 @@ class Machine:
         """
         for node in region.nodes:
             with located(node, frame):
-                self.heads.expect(frame, node.next_calls)
+                self.expect(frame, node.next_calls)
                 await self.settle(node.reads, frame)
                 await self.handlers[type(node)](self, node, frame)
                 if node.ends_prompt:
@@ -80,7 +89,7 @@ class Machine:
     def leave(self, frame: Frame) -> None:
         """End what was started for a frame that is at its end."""
         frame.cancel_calls()
-        self.heads.expect(frame, {})
+        self.expect(frame, {})
 
     async def settle(self, names: Iterable[str], frame: Frame) -> None:
         """Wait until the named variables are known."""
@@ -90,8 +99,9 @@ class Machine:
                 frame.scope[name] = await value
 
     async def join(self, frame: Frame) -> None:
-        """Wait for the calls under way; every fault is raised, even where nothing reads the value."""
-        await self.settle(frame.scope.keys(), frame)
+        """Wait for the calls that were started here; every fault is raised, even where nothing reads the value. Calls
+        that the frame began with are for who started them."""
+        await self.settle(frame.own, frame)
         for task in frame.pending:
             await task
 
@@ -109,5 +119,5 @@ def located(node: Node, frame: Frame) -> Iterator[None]:
         yield
     except EvaluationError as error:
         raise RunError(error.message, error.span, frame.path) from error
-    except (RequestError, TemplateError, ConstraintError) as error:
+    except (RequestError, TemplateError, ConstraintError, WatcherError, Interrupted) as error:
         raise RunError(str(error), node.span, frame.path) from error

@@ -1,5 +1,7 @@
 """Text, turns and pins: what goes into a prompt without a model call."""
 
+from functools import partial
+
 from promptlang.compiler.graph import PinNode, TextNode, TurnNode
 from promptlang.interpreter.machine import Machine
 from promptlang.interpreter.run import Frame
@@ -32,4 +34,4 @@ def lock_pins(machine: Machine, frame: Frame) -> None:
     while frame.pins and machine.engine.cache.shares:
         node = machine.engine.pin(frame.prompt.flush()[: frame.pins.pop()])
         if node is not None:
-            frame.run.pins.append(node)
+            frame.run.pins.append(partial(machine.engine.unpin, node))

@@ -1,13 +1,14 @@
 """What a run consists of: frames, each one prompt with its variables."""
 
 from collections import ChainMap, Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from promptlang.compiler.graph import Graph, Node
 from promptlang.diagnostics.source import Span
 from promptlang.interpreter.branches import Branch
-from promptlang.interpreter.observer import Observer, SilentObserver
+from promptlang.interpreter.observer import SilentObserver, Watched
 from promptlang.interpreter.tasks import Task
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.usage import Usage
@@ -41,15 +42,15 @@ class Run:
         usage: its numbers.
         observer: who watches.
         prompts: all prompts it made; released at its end.
-        pins: tree nodes locked by `pin`; unlocked at its end.
+        pins: let go of what `pin` locked; called at its end.
     """
 
     seed: int
     row: int
     usage: Usage = field(default_factory=Usage)
-    observer: Observer = field(default_factory=SilentObserver)
+    observer: Watched = field(default_factory=lambda: Watched(SilentObserver()))
     prompts: list[Prompt] = field(default_factory=list)
-    pins: list[Any] = field(default_factory=list)
+    pins: list[Callable[[], None]] = field(default_factory=list)
 
 
 @dataclass(eq=False)
