@@ -1,4 +1,4 @@
-"""What a session needs of a model: its engine, and interpreters on it.
+"""What a session needs of a model: the loop of its engine, and interpreters on it.
 
 Importing this loads torch; no other file of this room, nor of the command line, does.
 """
@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from promptlang.interpreter.host_functions import ToolFunction
 from promptlang.interpreter.interpreter import Interpreter
+from promptlang.interpreter.loop import EngineLoop
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.models.loading import load
 from promptlang.runtime.models.model import ModelError
@@ -15,8 +16,8 @@ from promptlang.session.program import Program
 from promptlang.session.settings import OpeningError, Settings
 
 
-def open_engine(settings: Settings, progress: Callable[[str], None] | None = None) -> Engine:
-    """Load a model, and make an engine that runs it.
+def open_loop(settings: Settings, progress: Callable[[str], None] | None = None) -> EngineLoop:
+    """Load a model, and make an engine that runs it, and its loop.
 
     Args:
         settings: which, and how.
@@ -27,18 +28,18 @@ def open_engine(settings: Settings, progress: Callable[[str], None] | None = Non
     """
     try:
         loaded = load(settings.model, dtype=settings.dtype, one_layout=settings.deterministic, progress=progress)
-        return Engine(loaded, EngineOptions(kv_bytes=settings.kv_bytes, shares=settings.shares))
+        return EngineLoop(Engine(loaded, EngineOptions(kv_bytes=settings.kv_bytes, shares=settings.shares)))
     except (ModelError, RequestError) as error:
         raise OpeningError(str(error)) from error
 
 
-def interpreter_of(engine: Engine, program: Program, seed: int, tools: Mapping[str, ToolFunction]) -> Interpreter:
-    """What runs a program on an engine, beside others.
+def interpreter_of(loop: EngineLoop, program: Program, seed: int, tools: Mapping[str, ToolFunction]) -> Interpreter:
+    """What runs a program on a loop, beside others.
 
     Args:
-        engine: does the model's work.
+        loop: of the session.
         program: which.
         seed: of all its random numbers.
         tools: the functions of its tools, as `Program.functions` gives them.
     """
-    return Interpreter(engine, program.graphs, seed, tools)
+    return Interpreter(loop, program.graphs, seed, tools)

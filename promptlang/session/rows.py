@@ -3,10 +3,11 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, TypeAlias
 
 from promptlang.interpreter.run import Outcome, RunError
-from promptlang.interpreter.tasks import Task
+from promptlang.interpreter.tasks import Future, Task
 from promptlang.runtime.usage import Usage
 from promptlang.values.conversion import ArgumentsError
 
@@ -22,7 +23,7 @@ class Started:
     """A run under way.
 
     Attributes:
-        task: ends with its outcome; may be cancelled.
+        task: ends with its outcome.
         usage: its numbers so far.
     """
 
@@ -49,9 +50,9 @@ class RowsAtOnce:
     """Keeps rows running: whenever one ends, the next begins, unless too many wait to be given out behind a slow one.
 
     Args:
-        rows: read one ahead of what has begun.
+        rows: read one ahead of what has begun, and only by whoever reads the ends: they may wait for other runs.
         start: begins a row, given its number, its arguments, and whether more follow.
-        wait: gives the end of a row.
+        wait: until something is there.
         at_once: the most that run together.
     """
 
@@ -59,7 +60,7 @@ class RowsAtOnce:
         self,
         rows: Iterator[NumberedRow],
         start: Callable[[int, Mapping[str, Any], bool], Started],
-        wait: Callable[[Started], Outcome],
+        wait: Callable[[Future[None]], None],
         at_once: int,
     ) -> None:
         self._rows = rows
@@ -69,27 +70,35 @@ class RowsAtOnce:
         self._next: NumberedRow | None = None
         self._error: Exception | None = None
         self._begun: deque[tuple[int, Started | ArgumentsError]] = deque()
-        self._running = 0
+        self._room: Future[None] = Future()
+        self._telling = Lock()
 
-    def ends(self) -> Iterator[Ended]:
-        """How each row ended, in order, as soon as it is known."""
+    def ended(self) -> Iterator[tuple[int, Started | ArgumentsError]]:
+        """The rows, in order, each as soon as its run has ended, or with what is wrong with its arguments."""
         self._read()
         self._fill()
-        try:
-            while self._begun:
-                row, started = self._begun[0]
-                ended = self._ended(row, started)
-                self._begun.popleft()
+        while self._begun:
+            while not self._is_first_done:
+                self._wait(self._room)
                 self._fill()
-                yield ended
-        except GeneratorExit:
-            self._cancel()
-            raise
+            first = self._begun.popleft()
+            self._fill()
+            yield first
         if self._error is not None:
             raise self._error
 
+    @property
+    def under_way(self) -> list[Started]:
+        """The runs that have not ended."""
+        return [one for _, one in self._begun if isinstance(one, Started) and not one.task.is_done]
+
+    @property
+    def _is_first_done(self) -> bool:
+        _, first = self._begun[0]
+        return isinstance(first, ArgumentsError) or first.task.is_done
+
     def _read(self) -> None:
-        """Read the next row; an error is kept for its place, for a row that ends is no one to tell."""
+        """Read the next row; an error is kept until the rows before it are given out."""
         try:
             self._next = next(self._rows, None)
         except Exception as error:
@@ -97,37 +106,27 @@ class RowsAtOnce:
 
     def _fill(self) -> None:
         """Begin rows while there is room for them."""
+        self._room = Future()  # before counting: what ends from now on says that there is room again
+        running = len(self.under_way)
         most = self._at_once * ROUNDS_AHEAD
-        while self._next is not None and self._running < self._at_once and len(self._begun) < most:
+        while self._next is not None and running < self._at_once and len(self._begun) < most:
             row, arguments = self._next
             self._read()
-            self._begin(row, arguments)
+            running += self._begin(row, arguments)
 
-    def _begin(self, row: int, arguments: Mapping[str, Any]) -> None:
+    def _begin(self, row: int, arguments: Mapping[str, Any]) -> bool:
+        """Begin a row; whether it runs."""
         try:
             started = self._start(row, arguments, self._next is not None)
         except ArgumentsError as error:
             self._begun.append((row, error))
-            return
+            return False
         self._begun.append((row, started))
-        self._running += 1
-        started.task.when_done(self._make_room)
+        started.task.when_done(self._tell)
+        return True
 
-    def _make_room(self) -> None:
-        self._running -= 1
-        self._fill()
-
-    def _ended(self, row: int, started: Started | ArgumentsError) -> Ended:
-        if isinstance(started, ArgumentsError):
-            return Ended(row, started, Usage())
-        try:
-            return Ended(row, self._wait(started), started.usage)
-        except RunError as error:
-            return Ended(row, error, started.usage)
-
-    def _cancel(self) -> None:
-        """End the runs that are under way."""
-        self._next = None
-        for _, started in self._begun:
-            if isinstance(started, Started):
-                started.task.cancel()
+    def _tell(self) -> None:
+        """There is room again; more than one thread may know."""
+        with self._telling:
+            if not self._room.is_done:
+                self._room.resolve(None)

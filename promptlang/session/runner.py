@@ -1,16 +1,18 @@
 """Runs one program of a session: once, or many rows at once."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from promptlang.interpreter.observer import Observer
-from promptlang.interpreter.run import Outcome
+from promptlang.interpreter.run import Outcome, RunError
 from promptlang.runtime.usage import Usage
 from promptlang.session.program import Program
 from promptlang.session.rows import ROWS_AT_ONCE, Ended, RowsAtOnce, Started
+from promptlang.values.conversion import ArgumentsError
 
 if TYPE_CHECKING:
     from promptlang.interpreter.interpreter import Interpreter
+    from promptlang.interpreter.loop import EngineLoop
 
 
 class Runner:
@@ -19,13 +21,17 @@ class Runner:
     Args:
         program: which.
         interpreter: of its graphs.
-        total: takes the numbers of all runs, too.
+        loop: which the interpreter shares with others.
+        count: takes the numbers of each run that was waited for.
     """
 
-    def __init__(self, program: Program, interpreter: "Interpreter", total: Usage) -> None:
+    def __init__(
+        self, program: Program, interpreter: "Interpreter", loop: "EngineLoop", count: Callable[[Usage], None]
+    ) -> None:
         self.program = program
         self._interpreter = interpreter
-        self._total = total
+        self._loop = loop
+        self._count = count
 
     def start(
         self,
@@ -59,11 +65,16 @@ class Runner:
 
         Raises:
             RunError: it failed.
+            RunCancelled: it was cancelled.
         """
         try:
             return self._interpreter.wait(started.task)
         finally:
-            self._total.add_tokens(started.usage)
+            self._count(started.usage)
+
+    def cancel(self, started: Started) -> None:
+        """End a run; its KV is free when the model pass under way is over."""
+        self._interpreter.cancel(started.task)
 
     def run(self, arguments: Mapping[str, Any], observer: Observer | None = None) -> Outcome:
         """Run the program once.
@@ -100,4 +111,19 @@ class Runner:
         def start(number: int, arguments: Mapping[str, Any], more_follow: bool) -> Started:
             return self.start(arguments, number, observer, more_follow=more_follow)
 
-        return RowsAtOnce(iter(rows), start, self.wait, at_once).ends()
+        at = RowsAtOnce(iter(rows), start, self._loop.wait, at_once)
+        try:
+            for number, started in at.ended():
+                yield self._end(number, started)
+        except GeneratorExit:
+            for started in at.under_way:
+                self.cancel(started)
+            raise
+
+    def _end(self, row: int, started: Started | ArgumentsError) -> Ended:
+        if isinstance(started, ArgumentsError):
+            return Ended(row, started, Usage())
+        try:
+            return Ended(row, self.wait(started), started.usage)
+        except RunError as error:
+            return Ended(row, error, started.usage)

@@ -1,6 +1,7 @@
 """A session: programs on one model. Importing this loads no model library; opening the session does."""
 
 from collections.abc import Callable, Mapping
+from threading import Lock
 from time import perf_counter
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -13,13 +14,14 @@ from promptlang.session.runner import Runner
 from promptlang.session.settings import OpeningError, Settings
 
 if TYPE_CHECKING:
+    from promptlang.interpreter.loop import EngineLoop
     from promptlang.runtime.engine import Engine
 
 
 class Session:
-    """Owns a model and its engine. All programs it runs share the engine, and what it has cached.
+    """Owns a model, its engine and its loop. All programs it runs share them, and what is cached.
 
-    Not thread-safe, as its engine is not.
+    Once it is open, any thread may start runs and wait for them: whoever waits moves everything.
 
     Args:
         settings: which model, and how its engine runs.
@@ -27,7 +29,8 @@ class Session:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
-        self._engine: Engine | None = None
+        self._loop: EngineLoop | None = None
+        self._counting = Lock()
         self._is_closed = False
 
     def open(self, progress: Callable[[str], None] | None = None, ahead: Program | None = None) -> "Engine":
@@ -43,24 +46,27 @@ class Session:
         Raises:
             OpeningError: there is no such model, or the KV budget is too small.
         """
+        return self._open(progress, ahead).engines[None]
+
+    def _open(self, progress: Callable[[str], None] | None, ahead: Program | None) -> "EngineLoop":
         if self._is_closed:
             raise OpeningError("this session is closed")
-        if self._engine is None:
+        if self._loop is None:
             started = perf_counter()
-            self._engine = self._opened(progress, ahead)
-            self._engine.usage.load_seconds = perf_counter() - started
-        return self._engine
+            self._loop = self._opened(progress, ahead)
+            self._loop.engines[None].usage.load_seconds = perf_counter() - started
+        return self._loop
 
-    def _opened(self, progress: Callable[[str], None] | None, ahead: Program | None) -> "Engine":
+    def _opened(self, progress: Callable[[str], None] | None, ahead: Program | None) -> "EngineLoop":
         graphs = (ahead.graph, ahead.graphs) if ahead is not None else None
         compiling = compile_ahead(
             shapes_ahead(*graphs) if graphs else (), options_ahead(*graphs) if graphs else (), self.settings.model
         )
-        from promptlang.session.opening import open_engine
+        from promptlang.session.opening import open_loop
 
-        engine = open_engine(self.settings, progress)
+        loop = open_loop(self.settings, progress)
         compiling.join()
-        return engine
+        return loop
 
     def runner(self, program: Program, seed: int = 0, tools: Mapping[str, Any] = MappingProxyType({})) -> Runner:
         """What runs a program here; opens the session, where it is not open.
@@ -75,10 +81,15 @@ class Session:
             OpeningError: as `open` raises it.
         """
         functions = program.functions(tools)
-        engine = self.open(ahead=program)
+        loop = self._open(None, program)
         from promptlang.session.opening import interpreter_of
 
-        return Runner(program, interpreter_of(engine, program, seed, functions), engine.usage)
+        return Runner(program, interpreter_of(loop, program, seed, functions), loop, self._count)
+
+    def _count(self, usage: Usage) -> None:
+        """Count a run among those of the session."""
+        with self._counting:
+            self.usage.add_tokens(usage)
 
     @property
     def usage(self) -> Usage:
@@ -92,7 +103,7 @@ class Session:
 
     def close(self) -> None:
         """Let go of the model; its memory is free when the session's runners are gone, too."""
-        self._engine = None
+        self._loop = None
         self._is_closed = True
 
     def __enter__(self) -> "Session":

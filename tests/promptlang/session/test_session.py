@@ -1,6 +1,7 @@
 """Sessions as a Python API or a server would use them, on the tiny random model."""
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -39,6 +40,12 @@ program count(n: int) -> int:
     "Count:"
     x = gen(max_tokens=n, min_tokens=n)
     return 60 // (n - 3)
+"""
+TALK = """
+program main(q: str):
+    "${q}"
+    x = gen(max_tokens=6, temperature=1.0)
+    return x
 """
 
 
@@ -189,29 +196,29 @@ def questions(read: list[int], count: int) -> Iterator[tuple[int, Mapping[str, A
 def test_rows_are_read_as_they_are_needed_and_come_out_in_order() -> None:
     read: list[int] = []
     with small_session() as session:
-        ends = session.runner(program(ASK)).rows(questions(read, 60), at_once=4)
+        ends = session.runner(program(ASK)).rows(questions(read, 40), at_once=2)
         assert read == []
         assert next(ends).row == 0
         few = len(read)
-        assert [ended.row for ended in ends] == list(range(1, 60))
-    assert few <= 4 * ROUNDS_AHEAD + 1
-    assert len(read) == 60
+        assert [ended.row for ended in ends] == list(range(1, 40))
+    assert few <= 2 * ROUNDS_AHEAD + 1
+    assert len(read) == 40
 
 
 def test_a_slow_row_does_not_make_the_others_pile_up_behind_it() -> None:
     read: list[int] = []
 
     def rows() -> Iterator[tuple[int, Mapping[str, Any]]]:
-        for number in range(60):
+        for number in range(40):
             read.append(number)
-            yield number, {"n": 60 if number == 0 else 1}
+            yield number, {"n": 40 if number == 0 else 1}
 
     with small_session() as session:
         ends = session.runner(program(COUNT)).rows(rows(), at_once=2)
         first = next(ends)
         assert isinstance(first.end, Outcome)
         assert len(read) <= 2 * ROUNDS_AHEAD + 2
-        assert len(list(ends)) == 59
+        assert len(list(ends)) == 39
 
 
 def test_rows_run_together() -> None:
@@ -236,12 +243,11 @@ def test_a_row_that_fails_leaves_the_others_alone() -> None:
 
 
 def test_rows_are_what_they_are_alone() -> None:
-    text = 'program main(q: str):\n    "${q}"\n    x = gen(max_tokens=6, temperature=1.0)\n    return x\n'
     rows = [(number, {"q": f"row {number}"}) for number in range(6)]
 
     def said(some: list[tuple[int, dict[str, str]]], at_once: int) -> list[Any]:
         with small_session() as session:
-            ends = session.runner(program(text)).rows(some, at_once)
+            ends = session.runner(program(TALK)).rows(some, at_once)
             return [ended.end.result for ended in ends if isinstance(ended.end, Outcome)]
 
     assert said(rows, 32) == said(rows, 2) == [result for row in rows for result in said([row], 1)]
@@ -263,10 +269,36 @@ def test_whoever_stops_reading_ends_the_runs_under_way() -> None:
     read: list[int] = []
     with small_session() as session:
         runner = session.runner(program(ASK))
-        ends = runner.rows(questions(read, 60), at_once=4)
+        ends = runner.rows(questions(read, 40), at_once=2)
         next(ends)
         begun = len(read)
         ends.close()  # type: ignore[attr-defined]
         assert runner.run({"question": "after"}).result == "after:1"
         session.open().check()
     assert len(read) == begun
+
+
+def test_rows_may_come_from_other_runs() -> None:
+    with small_session() as session:
+        ask, rate = session.runner(program(ASK)), session.runner(program(RATE))
+        asked = ask.rows(((number, {"question": f"q{number}"}) for number in range(6)), at_once=2)
+        texts = ((ended.row, {"text": ended.end.result}) for ended in asked if isinstance(ended.end, Outcome))
+        rated = list(rate.rows(texts, at_once=2))
+        session.open().check()
+    assert [ended.row for ended in rated] == list(range(6))
+    assert all(isinstance(ended.end, Outcome) and ended.end.result in range(1, 10) for ended in rated)
+
+
+def test_threads_share_a_session() -> None:
+    def said(session: Session, seed: int) -> list[Any]:
+        runner = session.runner(program(TALK), seed)
+        rows = ((number, {"q": f"row {number}"}) for number in range(8))
+        return [ended.end.result for ended in runner.rows(rows, at_once=3) if isinstance(ended.end, Outcome)]
+
+    with small_session() as session:
+        session.open()
+        with ThreadPoolExecutor(3) as pool:
+            together = [future.result(timeout=60) for future in [pool.submit(said, session, seed) for seed in range(3)]]
+        session.open().check()
+        assert session.usage.calls == 24
+    assert together == [said(small_session(), seed) for seed in range(3)]
