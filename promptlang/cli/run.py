@@ -104,7 +104,9 @@ def _read_by(options: RunOptions, file: ProgramFile) -> Iterator[tuple[str, str]
     """The files that a run reads: what each is to it, and its path."""
     for unit in file.bundle.units:
         yield "the program", unit.module.source.name
-    given = {"--data": options.data, "--tools": options.tools, "--model": options.model}
+    given = {"--data": options.data, "--tools": options.tools}
+    if os.path.isfile(options.model):
+        given["--model"] = options.model
     if options.args is not None and options.args.startswith("@"):
         given["--args"] = options.args[1:]
     for role, path in given.items():

@@ -157,6 +157,15 @@ def test_out_never_overwrites_what_the_run_reads(
     assert all(path.read_text() == text for path, text in files.values())
 
 
+def test_a_file_may_be_called_as_the_model_is(
+    program: Program, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = rows_file(tmp_path, '{"question": "a"}')
+    assert command("run", program(ASK), "--data", rows, "--out", "embedded")[0] == 0
+    assert (tmp_path / "embedded").read_text().count("\n") == 1
+
+
 def test_a_model_that_is_not_there_leaves_out_as_it_is(run: Run, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out.write_text("old results\n")
     assert run("--kv-budget", "1")[0] == 2
