@@ -209,14 +209,19 @@ class Engine:
                 self._fail(self._no_room(), scheduler.youngest)
             scheduler.retire()
             self._refuse_lost_slots()
-        except CacheFault as fault:
-            self._give_up(fault)
         except Exception as error:
-            self._give_up(CacheFault(f"internal error: the cache has lost count: {type(error).__name__}: {error}"))
+            self._give_up(error)
         except BaseException:
-            scheduler.restart()
+            self._restart()
             raise
         return True
+
+    def _restart(self) -> None:
+        """Go back to before the step; an interrupt may have met the cache in the middle of something."""
+        try:
+            self._scheduler.restart()
+        except Exception as error:
+            self._give_up(error)
 
     def _run(self, work: Ordered[tuple[Job, list[Lane]]], started: float) -> None:
         """One model pass over the planned work."""
@@ -301,9 +306,10 @@ class Engine:
                 job.release()
                 job.answer.fail(error)
 
-    def _give_up(self, fault: CacheFault) -> None:
-        """Serve nothing any more."""
-        self._fault = fault
+    def _give_up(self, error: Exception) -> None:
+        """Serve nothing any more: what failed had the cache in its hands."""
+        what = f"internal error: the cache has lost count: {type(error).__name__}: {error}"
+        self._fault = fault = error if isinstance(error, CacheFault) else CacheFault(what)
         for job in self._scheduler.forget():
             if not job.answer.is_done:
                 job.answer.fail(fault)

@@ -85,9 +85,9 @@ class Scheduler:
     def restart(self) -> None:
         """Let every running job wait again with the tokens it has, as if nothing of this step had been planned."""
         self.retire()
-        running, self._running = self._running, []
-        for job in running:
+        for job in list(self._running):
             job.release()
+            self._running.remove(job)
             self.add(job)
 
     def forget(self) -> list[Job]:

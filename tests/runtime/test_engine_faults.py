@@ -245,6 +245,21 @@ def test_an_engine_that_lost_count_fails_what_is_under_way_and_refuses_the_rest(
         write(engine, FOX)
 
 
+def test_an_interrupt_that_met_the_cache_half_way_passes_and_the_engine_says_so() -> None:
+    engine = tiny_engine()
+    answers = ask_all(engine)
+    with (
+        failing(engine.model, "forward", 2, KeyboardInterrupt()),
+        failing(GenerateJob, "release", 1, ValueError("no")),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        finish(engine)
+    assert all(isinstance(answer.error, CacheFault) for answer in answers if answer.result is None)
+    assert not engine.step()
+    with pytest.raises(CacheFault):
+        write(engine, FOX)
+
+
 @pytest.mark.parametrize("at", range(1, 12))
 @pytest.mark.parametrize("kind", [GenerateJob, ScoreJob])
 def test_an_interrupt_between_plan_and_pass_forgets_the_plan(alone: list[object], kind: type, at: int) -> None:
