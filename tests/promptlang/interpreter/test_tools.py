@@ -17,7 +17,7 @@ from places import HELPERS
 from program_runner import graphs_of
 from tiny_engine import tiny_engine
 
-import promptlang.cli.execution as execution
+import promptlang.session.opening as opening
 from promptlang.cli.app import execute
 from promptlang.compiler.passes.optimise import optimise
 from promptlang.interpreter.host_functions import ToolError, functions_of, load_functions, tools_of
@@ -507,7 +507,7 @@ program main() -> int:
 def test_wrong_tools_end_the_command_before_the_model_loads(
     tools: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(execution, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    monkeypatch.setattr(opening, "load", lambda *_, **__: pytest.fail("the model was loaded"))
     program, file = tmp_path / "p.pl", tmp_path / "t.py"
     program.write_text(PROGRAM)
     file.write_text(tools or "")
