@@ -8,8 +8,8 @@ from typing import Any
 from promptlang.compiler.graph import Graph, Tool
 from promptlang.grammar.reader import read
 from promptlang.interpreter.host_functions import ToolFunction, functions_of, tools_of
+from promptlang.values.budget import MOST_DEPTH
 from promptlang.values.conversion import ArgumentsError, bind_arguments
-from promptlang.values.expressions import MOST_DEPTH
 from promptlang.values.values import Value
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
