@@ -9,7 +9,8 @@ import numpy.typing as npt
 import outlines_core
 from llguidance import LLTokenizer
 
-from promptlang.grammar.constraint import Mask
+Mask = npt.NDArray[np.int32]
+"""Packed allowed-token bits, int32 [ceil(vocabulary / 32)]; token t is bit t % 32 of word t // 32."""
 
 MARK = chr(0x10FFFF)
 """Stands before and behind a text in outlines-core's tables, where it is the token after the last. No other text has
@@ -17,6 +18,11 @@ its first byte (see `regex.LAST`)."""
 
 CONTINUATION = (0x80, 0xBF)
 """The bytes that go on with a character in UTF-8."""
+
+
+def allows(mask: Mask, token: int) -> bool:
+    """Whether a mask has a token."""
+    return bool(mask[token >> 5] >> (token & 31) & 1)
 
 
 class Vocabulary:

@@ -8,8 +8,7 @@ from time import perf_counter
 import numpy as np
 import torch
 
-from promptlang.grammar.constraint import ConstraintError
-from promptlang.grammar.vocabulary import Vocabulary
+from promptlang.grammar.errors import ConstraintError
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.cache.eviction import make_policy
 from promptlang.runtime.cache.kv_pool import KvPool
@@ -69,13 +68,7 @@ class Engine:
         self.model = loaded.model
         self.tokenizer = loaded.tokenizer
         self.template = ChatTemplate(loaded.tokenizer)
-        self.vocabulary = Vocabulary(
-            loaded.tokenizer.token_bytes,
-            loaded.tokenizer.special_ids,
-            loaded.tokenizer.eos_ids,
-            loaded.tokenizer.encode,
-            loaded.tokenizer.fingerprint,
-        )
+        self.vocabulary = loaded.tokenizer.vocabulary
         size = self._pool_size(options)
         self.pool = self._pool(size)
         self.tree = RadixTree(SlotAllocator(size), make_policy(options.policy))

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from llguidance import LLMatcher, LLParserLimits
 
-from promptlang.grammar.constraint import Mask
 from promptlang.grammar.errors import explained
 from promptlang.grammar.limits import PARSER_LIMITS
-from promptlang.grammar.vocabulary import Vocabulary
+from promptlang.grammar.vocabulary import Mask, Vocabulary
 
 LIMITS = LLParserLimits(**PARSER_LIMITS, verbose_errors=False)
 

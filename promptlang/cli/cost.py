@@ -14,7 +14,7 @@ from promptlang.cli.execution import ROWS_AT_ONCE
 from promptlang.compiler.lower import lower
 from promptlang.compiler.passes.optimise import optimise
 from promptlang.cost.estimate import CostError, Estimate, Range, Rehearsal
-from promptlang.grammar.constraint import ConstraintError
+from promptlang.grammar.errors import ConstraintError
 from promptlang.runtime.models import embedded, gguf_files
 from promptlang.runtime.text.tokenizer import Tokenizer
 from promptlang.values.conversion import ArgumentsError
