@@ -4,7 +4,7 @@ from functools import cache, lru_cache
 
 from llguidance import LLMatcher
 
-from promptlang.grammar.engines.llguidance_backend import LlguidanceConstraint, compile_grammar
+from promptlang.grammar.engines.earley import EarleyConstraint, compile_grammar
 from promptlang.grammar.regular.regex import Regex, to_text
 from promptlang.grammar.vocabulary import Vocabulary
 
@@ -35,5 +35,5 @@ def accepts(grammar: str, text: str) -> bool:
 
 
 @lru_cache(256)
-def _compiled(grammar: str) -> LlguidanceConstraint:
+def _compiled(grammar: str) -> EarleyConstraint:
     return compile_grammar(grammar, bytes_vocabulary())

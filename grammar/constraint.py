@@ -48,9 +48,5 @@ class State(Protocol):
 class Constraint(Protocol):
     """A compiled constraint."""
 
-    @property
-    def engine(self) -> str:
-        """Who serves it (`outlines-core`, `llguidance`, `trie`); shown in traces."""
-
     def start(self) -> State:
         """A new state, before the first token."""

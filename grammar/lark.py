@@ -12,8 +12,7 @@ from typing import TypeAlias
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.json_schema.schema import prepare
 from promptlang.grammar.limits import MOST_SPECIFICATION
-from promptlang.grammar.regular.automaton import can_begin_with
-from promptlang.grammar.regular.regex import Characters, Regex, literal, to_text
+from promptlang.grammar.regular.regex import Characters, Regex, can_begin_with, literal, to_text
 from promptlang.grammar.regular.scalars import TEXT, bare, json_string, quoted
 from promptlang.grammar.shapes import (
     AnyJson,

@@ -37,8 +37,6 @@ class TrieConstraint:
         ConstraintError: an option that these tokens can't spell.
     """
 
-    engine = "trie"
-
     def __init__(self, options: Iterable[str], vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         self.root = TrieNode()
