@@ -23,7 +23,7 @@ from constraints import embedded_vocabulary
 
 from promptlang.grammar.engines.earley import compile_grammar
 from promptlang.grammar.engines.trie import TrieConstraint
-from promptlang.grammar.lark import to_grammar
+from promptlang.grammar.notation import to_grammar
 from promptlang.grammar.regular.regex import to_text
 from promptlang.grammar.regular.scalars import bare, constant_text
 from promptlang.grammar.shapes import Constant, Int, Pattern, Shape, Str, Union

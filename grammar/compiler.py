@@ -2,8 +2,8 @@
 
 Constants and unions of constants go to the trie, which is exact and has nothing to compile; all else to llguidance's
 parser. (A table of masks would save microseconds a row of a step and cost milliseconds to half a second to compile: see
-docs/performance.md.) Compiled constraints are kept in memory, by shape, prefix and tokenizer; none takes long enough to be worth a
-place on disk.
+docs/performance.md.) Compiled constraints are kept in memory, by shape, prefix and tokenizer; none takes long enough to
+be worth a place on disk.
 """
 
 from functools import lru_cache
@@ -11,7 +11,7 @@ from functools import lru_cache
 from promptlang.grammar.constraint import Constraint
 from promptlang.grammar.engines.earley import compile_grammar
 from promptlang.grammar.engines.trie import TrieConstraint
-from promptlang.grammar.lark import to_grammar
+from promptlang.grammar.notation import to_grammar
 from promptlang.grammar.regular.scalars import constant_text
 from promptlang.grammar.shapes import Bool, Constant, Null, Shape, Union
 from promptlang.grammar.vocabulary import Vocabulary
@@ -27,7 +27,7 @@ def compile_constraint(shape: Shape, vocabulary: Vocabulary, *, prefix: str = ""
         shape: what may be written.
         vocabulary: whose tokens.
         prefix: text that must come first and is no part of the value (token healing).
-        pretty: whether JSON is laid out for people (see `lark.Layout`).
+        pretty: whether JSON is laid out for people (see `notation.WhiteSpace`).
 
     Raises:
         ConstraintError: the shape can't be compiled, or not within the limits.

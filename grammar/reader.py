@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from promptlang.grammar.acceptor import accepts, matches
 from promptlang.grammar.json_schema.schema import check_instance
-from promptlang.grammar.lark import to_grammar
+from promptlang.grammar.notation import to_grammar
 from promptlang.grammar.regular.regex_parser import parse
 from promptlang.grammar.regular.scalars import bare, constant_text
 from promptlang.grammar.shapes import (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 SURROGATES = (0xD800, 0xDFFF)
-Range: TypeAlias = tuple[int, int]
+CodeRange: TypeAlias = tuple[int, int]
 """Code points, both ends included."""
 
 
@@ -18,10 +18,10 @@ Range: TypeAlias = tuple[int, int]
 class Characters:
     """One character of a set. `ranges` are sorted and disjoint, and hold no surrogates."""
 
-    ranges: tuple[Range, ...]
+    ranges: tuple[CodeRange, ...]
 
     @classmethod
-    def of(cls, ranges: Iterable[Range]) -> "Characters":
+    def of(cls, ranges: Iterable[CodeRange]) -> "Characters":
         """The union of some ranges, in any order."""
         return cls(tuple(_without(_merged(sorted(ranges)), [SURROGATES])))
 
@@ -63,8 +63,8 @@ class Repetition:
 Regex: TypeAlias = Characters | Concatenation | Alternation | Repetition
 
 
-def _merged(ranges: Iterable[Range]) -> list[Range]:
-    merged: list[Range] = []
+def _merged(ranges: Iterable[CodeRange]) -> list[CodeRange]:
+    merged: list[CodeRange] = []
     for low, high in ranges:
         if merged and low <= merged[-1][1] + 1:
             merged[-1] = (merged[-1][0], max(merged[-1][1], high))
@@ -73,7 +73,7 @@ def _merged(ranges: Iterable[Range]) -> list[Range]:
     return merged
 
 
-def _without(ranges: Iterable[Range], holes: Iterable[Range]) -> Iterator[Range]:
+def _without(ranges: Iterable[CodeRange], holes: Iterable[CodeRange]) -> Iterator[CodeRange]:
     holes = sorted(holes)
     for low, high in ranges:
         for first, last in holes:
@@ -144,7 +144,7 @@ def _count_text(low: int, high: int | None) -> str:
     return short or (f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}")
 
 
-def _set_text(ranges: tuple[Range, ...]) -> str:
+def _set_text(ranges: tuple[CodeRange, ...]) -> str:
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
         return _character_text(ranges[0][0])
     return "[" + "".join(_range_text(low, high) for low, high in ranges) + "]"

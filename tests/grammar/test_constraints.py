@@ -19,7 +19,7 @@ from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.engines.earley import EarleyConstraint
 from promptlang.grammar.engines.trie import TrieConstraint
 from promptlang.grammar.errors import ConstraintError
-from promptlang.grammar.lark import to_grammar
+from promptlang.grammar.notation import to_grammar
 from promptlang.grammar.reader import read
 from promptlang.grammar.regular.regex_parser import parse
 from promptlang.grammar.regular.scalars import bare

@@ -14,7 +14,7 @@ from promptlang.grammar.checking import check_shape
 from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.errors import ConstraintError
-from promptlang.grammar.lark import to_grammar
+from promptlang.grammar.notation import to_grammar
 from promptlang.grammar.shapes import Schema
 from promptlang.grammar.vocabulary import Vocabulary
 

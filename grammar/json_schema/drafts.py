@@ -1,4 +1,4 @@
-"""JSON Schemas of every draft laid out in one way: references lead to `$defs`, and keywords are those of 2020-12."""
+"""JSON Schemas of every draft said in one: references lead to `$defs`, and keywords are those of 2020-12."""
 
 import json
 import re
@@ -104,7 +104,7 @@ def with_parts(schema: dict[str, Any], change: Callable[[Any], Any]) -> dict[str
     return {keyword: changed(keyword, value) for keyword, value in schema.items()}
 
 
-def laid_out(schema: Any) -> Any:
+def in_newest_draft(schema: Any) -> Any:
     """A schema of any draft as one of 2020-12; where nothing beside a `$ref` counts, nothing is left there.
 
     Raises:
