@@ -32,6 +32,7 @@ from promptlang.grammar.shapes import (
     Shape,
     Str,
     Union,
+    describe,
 )
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -211,42 +212,3 @@ SHOWN = 60
 def _show(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
-
-
-def describe(shape: Shape) -> str:
-    """A shape in words, for messages: `an int in 1..5`."""
-    match shape:
-        case Str(maximum=maximum):
-            return "a str" if maximum is None else f"a str of at most {maximum} characters"
-        case Int(low=low, high=high):
-            return "an int" + _range(low, high)
-        case Float(low=low, high=high):
-            return "a float" + _range(low, high)
-        case Bool():
-            return "a bool"
-        case Null():
-            return "none"
-        case Constant(value=value):
-            return json.dumps(value, ensure_ascii=False)
-        case Pattern(regex=pattern):
-            return f"a str that matches /{pattern}/"
-        case Union(options=options):
-            return " or ".join(map(describe, options))
-        case List(minimum=minimum, maximum=maximum):
-            return "a list" + (_range(minimum, maximum).replace(" in", " of") + " items" if minimum or maximum else "")
-        case Dict():
-            return "a dict"
-        case Record(name=name) | Recursive(name=name):
-            return f"a {name}"
-        case AnyJson():
-            return "a JSON value"
-        case Schema():
-            return "a value of the schema"
-        case ContextFree():
-            return "a text of the grammar"
-
-
-def _range(low: float | None, high: float | None) -> str:
-    if low is None and high is None:
-        return ""
-    return f" in {'' if low is None else low}..{'' if high is None else high}"

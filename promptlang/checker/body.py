@@ -14,10 +14,9 @@ from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Span
 from promptlang.grammar import shapes
-from promptlang.grammar.shapes import Shape
+from promptlang.grammar.shapes import Shape, describe
 from promptlang.syntax import ast
 from promptlang.syntax.limits import MOST_BRANCHES, MOST_RETRIES
-from promptlang.values.types import describe
 
 
 @dataclass

@@ -22,10 +22,10 @@ from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Span
 from promptlang.grammar import shapes
-from promptlang.grammar.shapes import Shape
+from promptlang.grammar.shapes import Shape, describe
 from promptlang.syntax import ast
 from promptlang.values.builtins import FUNCTIONS, METHODS
-from promptlang.values.types import assignable, describe, field_shape, shape_of, union
+from promptlang.values.types import assignable, field_shape, shape_of, union
 from promptlang.values.values import RecordType
 
 _STR, _INT, _FLOAT, _BOOL = shapes.Str(), shapes.Int(), shapes.Float(), shapes.Bool()

@@ -7,8 +7,8 @@ from functools import reduce
 from typing import TypeAlias
 
 from promptlang.grammar import shapes
-from promptlang.grammar.shapes import Shape
-from promptlang.values.types import describe, union
+from promptlang.grammar.shapes import Shape, describe
+from promptlang.values.types import union
 
 
 @dataclass(frozen=True)

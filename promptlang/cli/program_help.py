@@ -14,11 +14,10 @@ from promptlang.cli.check import show
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.compiler.lower import lower
 from promptlang.grammar import shapes
-from promptlang.grammar.shapes import Shape
+from promptlang.grammar.shapes import Shape, describe
 from promptlang.interpreter.host_functions import tools_of
 from promptlang.syntax import ast
 from promptlang.syntax.loader import Bundle, LoadError, load
-from promptlang.values.types import describe
 
 INDENT = 2
 
