@@ -3,9 +3,9 @@
     python benchmarks/constraint_steps.py
 
 A table lists what may come in each state of an automaton; outlines-core builds it. For each shape and way: the
-processor time of a compilation, the memory that one holds when it has been used, and the processor time of a step a
-row, where 1, 16, 64 or 256 answers stand under the same constraint. A step asks each answer for its mask, lays it
-into a row of an array, and takes a random token of it. Medians of repeats.
+processor time of a compilation, the memory that one holds when it has been used, the processor time of a new answer
+(or a fork), and that of a step a row, where 1, 16, 64 or 256 answers stand under the same constraint. A step asks each
+answer for its mask, lays it into a row of an array, and takes a random token of it. Medians of repeats.
 """
 
 import gc
@@ -118,7 +118,10 @@ def resident() -> int:
 
 def main() -> None:
     vocabulary = embedded_vocabulary()
-    print(f"{'':14}{'':8}{'compile, ms':>12}{'KiB':>8}" + "".join(f"{f'{rows} rows, us':>14}" for rows in ROWS))
+    print(
+        f"{'':14}{'':8}{'compile, ms':>12}{'KiB':>8}{'start, us':>12}"
+        + "".join(f"{f'{rows} rows, us':>14}" for rows in ROWS)
+    )
     for name, shape in SHAPES.items():
         for make in (parser, table, *([trie] if isinstance(shape, Union) else [])):
             print(f"{name:14}{make.__name__:8}" + measured(make, shape, vocabulary), flush=True)
@@ -133,8 +136,11 @@ def measured(make: Callable[[Shape, Vocabulary], Constraint], shape: Shape, voca
         run(constraint, vocabulary, 16, 0)
     gc.collect()
     taken = max(0, resident() - before) / KEPT
+    starting = median(seconds(lambda: [kept[0].start() for _ in range(100)]) / 100 for _ in range(REPEATS))
     times = [median(run(kept[0], vocabulary, rows, seed) for seed in range(REPEATS)) for rows in ROWS]
-    return f"{compiling * 1e3:12.2f}{taken / 1024:8.0f}" + "".join(f"{time * 1e6:14.1f}" for time in times)
+    return f"{compiling * 1e3:12.2f}{taken / 1024:8.0f}{starting * 1e6:12.1f}" + "".join(
+        f"{time * 1e6:14.1f}" for time in times
+    )
 
 
 if __name__ == "__main__":

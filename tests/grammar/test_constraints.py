@@ -2,7 +2,6 @@
 
 import json
 import random
-import time
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +15,7 @@ from promptlang.grammar.acceptor import accepts
 from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.constraint import Constraint, State
 from promptlang.grammar.ending import shortest_end
+from promptlang.grammar.engines import earley
 from promptlang.grammar.engines.earley import EarleyConstraint
 from promptlang.grammar.engines.trie import TrieConstraint
 from promptlang.grammar.errors import ConstraintError
@@ -340,11 +340,8 @@ def test_a_compiled_constraint_is_found_again_by_shape_prefix_and_tokenizer(
     ids=repr,
 )
 @pytest.mark.slow
-def test_long_repetitions_compile_in_time(shape: Shape, embedded_vocabulary: Vocabulary) -> None:
-    assert embedded_vocabulary.llguidance
-    started = time.process_time()
+def test_long_repetitions_compile_within_the_limits(shape: Shape, embedded_vocabulary: Vocabulary) -> None:
     constraint = compile_constraint(shape, embedded_vocabulary)
-    assert time.process_time() - started < 2
     assert fits(shape, walk(constraint, embedded_vocabulary, 1)) or isinstance(shape, Pattern)
 
 
@@ -390,14 +387,12 @@ def test_regular_shapes_have_one_expression_bare() -> None:
     assert all(bare(shape) is None for shape in STRUCTURES)
 
 
-@pytest.mark.parametrize("fields", [1, 300])
-def test_a_fork_copies_no_constraint(fields: int, byte_level: Vocabulary) -> None:
-    shape = Record("R", tuple(Field(f"field{index}", List(AnyJson())) for index in range(fields)))
-    state = compile_constraint(shape, byte_level).start()
-    started = time.process_time()
-    for _ in range(2000):
-        state.fork()
-    assert time.process_time() - started < 0.2, "100 µs a fork, whatever the constraint's size"
+def test_starts_and_forks_compile_nothing(byte_level: Vocabulary, monkeypatch: pytest.MonkeyPatch) -> None:
+    constraint = compile_constraint(REPLY, byte_level)
+    monkeypatch.delattr(earley, "LLMatcher")
+    state = constraint.start()
+    state.advance(state.forced()[0])
+    assert state.fork().mask().any()
 
 
 # Laid out for people ---------------------------------------------------------------------------------------
