@@ -11,7 +11,7 @@ from typing import Any
 
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.json_schema.document import FORMATS_ENFORCED, FORMATS_REFUSED, Document
-from promptlang.grammar.json_schema.drafts import check_chain, in_newest_draft, with_parts
+from promptlang.grammar.json_schema.drafts import check_chain, in_newest_draft, with_parts, with_used_definitions
 from promptlang.grammar.json_schema.rewriting import rewritten
 from promptlang.grammar.limits import MOST_SPECIFICATION
 
@@ -49,7 +49,8 @@ def prepare(text: str, spaced: bool = False) -> str:
     Raises:
         ConstraintError: it is no schema, too large, or asks for what can't be enforced.
     """
-    schema = in_newest_draft(_load(text))
+    whole = in_newest_draft(_load(text))
+    schema = with_used_definitions(whole) if isinstance(whole, dict) else whole
     ready = _prepared(schema, Document(schema))
     if not isinstance(ready, dict):
         ready = {} if ready else {"anyOf": [False]}

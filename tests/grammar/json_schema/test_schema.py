@@ -237,6 +237,42 @@ def test_a_set_of_characters_holds_what_it_holds(pattern: str) -> None:
             assert takes(schema, written.replace(": ", ":")) == bool(re.search(pattern, text)), text
 
 
+UNSAYABLE = {"type": "array", "uniqueItems": True}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer", "$defs": {"a": UNSAYABLE}},
+        {"type": "integer", "definitions": {"a": UNSAYABLE}},
+        {"type": "integer", "$defs": {"a": {"items": {"$ref": "#/$defs/b"}}, "b": UNSAYABLE}},
+        {"$ref": "#/$defs/a~1b%25", "$defs": {"a/b%": {"type": "integer"}, "c": UNSAYABLE}},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"type": "integer"}, "c": UNSAYABLE}},
+        {"$ref": "#/$defs/a%2Fitems", "$defs": {"a": {"items": {"type": "integer"}}, "c": UNSAYABLE}},
+        {"$ref": "#here", "$defs": {"a": {"$anchor": "here", "type": "integer", "$defs": {"c": UNSAYABLE}}}},
+        {"allOf": [{"$defs": {"c": UNSAYABLE}, "type": "integer"}]},
+    ],
+    ids=json.dumps,
+)
+def test_definitions_that_nothing_leads_to_are_not_asked(schema: Any) -> None:
+    assert takes(schema, "1")
+    assert not takes(schema, "[1]")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/b"}]}, "b": UNSAYABLE}},
+        {"items": {"$ref": "#/items/$defs/a", "$defs": {"a": UNSAYABLE}}},
+        {"$ref": "#/$defs/missing", "$defs": {"a": True}},
+    ],
+    ids=json.dumps,
+)
+def test_definitions_that_something_leads_to_are(schema: Any) -> None:
+    with pytest.raises(ConstraintError):
+        check_shape(Schema(json.dumps(schema)))
+
+
 def test_there_is_no_white_space_and_keys_keep_their_order() -> None:
     schema = {"properties": {"b": {}, "a": {}}, "required": ["a", "b"], "additionalProperties": False}
     assert takes(schema, '{"b":1,"a":2}')
