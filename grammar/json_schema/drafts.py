@@ -230,7 +230,7 @@ def with_used_definitions(root: dict[str, Any]) -> dict[str, Any]:
     Args:
         root: one whose references within it lead to itself or its definitions (see `in_newest_draft`).
     """
-    if has_inner_ids(root):
+    if has_inner_ids(root) or _leads_far(root):
         return root
     bare = _without_definitions(root)
     used: dict[str, dict[str, Any]] = {keyword: {} for keyword in DEFINITIONS}
@@ -244,6 +244,11 @@ def with_used_definitions(root: dict[str, Any]) -> dict[str, Any]:
                     used[keyword][name] = _without_definitions(root[keyword][name])
                     waiting.append(used[keyword][name])
     return {**bare, **{keyword: definitions for keyword, definitions in used.items() if definitions}}
+
+
+def _leads_far(root: dict[str, Any]) -> bool:
+    """Whether a reference names a document, which may be this one."""
+    return any(_is_text(part, "$ref") and not part["$ref"].startswith("#") for part in _all_parts(root))
 
 
 def _without_definitions(schema: Any) -> Any:

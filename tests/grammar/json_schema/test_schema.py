@@ -264,6 +264,7 @@ def test_definitions_that_nothing_leads_to_are_not_asked(schema: Any) -> None:
     [
         {"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/b"}]}, "b": UNSAYABLE}},
         {"items": {"$ref": "#/items/$defs/a", "$defs": {"a": UNSAYABLE}}},
+        {"$id": "urn:a", "$ref": "urn:a#/$defs/a", "$defs": {"a": UNSAYABLE}},
         {"$ref": "#/$defs/missing", "$defs": {"a": True}},
     ],
     ids=json.dumps,
