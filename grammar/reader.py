@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from promptlang.grammar.acceptor import accepts, matches
-from promptlang.grammar.json_schema.schema import check_instance
+from promptlang.grammar.json_schema.decimals import Written, with_floats
 from promptlang.grammar.notation import to_grammar
 from promptlang.grammar.regular.regex_parser import parse
 from promptlang.grammar.regular.scalars import bare, constant_text
@@ -56,7 +56,7 @@ def read(shape: Shape, text: str) -> Any:
             return _fit(shape, float(text), "", {})
         case Constant() | Int() | Float() | Bool() | Null():
             return _read_scalar(shape, text)
-    return _fit(shape, _load(text), "", {})
+    return with_floats(_fit(shape, _load(text), "", {}))
 
 
 def _first_read(options: tuple[Shape, ...], text: str) -> Any:
@@ -79,7 +79,7 @@ def _read_scalar(shape: Shape, text: str) -> Any:
 
 def _load(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_float=Written, parse_constant=_refuse_constant)
     except RecursionError as error:
         raise ValueError("the JSON nests too deep to be read") from error
 
@@ -145,6 +145,8 @@ def _fit_record(record: Record, value: dict[str, Any], place: str, records: Mapp
 
 
 def _fit_schema(text: str, value: Any, place: str) -> Any:
+    from promptlang.grammar.json_schema.instances import check_instance  # loaded only where a program uses a schema
+
     try:
         check_instance(text, value)
     except ValueError as error:

@@ -180,22 +180,3 @@ STEPS: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
     _with_short_escapes,
     _with_sure_sets,
 )
-
-
-# Instances ---------------------------------------------------------------------------------------------------
-
-
-def check_instance(text: str, value: Any) -> None:
-    """Check JSON data against a schema.
-
-    Raises:
-        ValueError: it doesn't fit; `str()` says where and why.
-    """
-    from jsonschema import Draft202012Validator, ValidationError  # loaded only where a program uses a schema
-    from jsonschema.validators import validator_for
-
-    schema = json.loads(text)
-    try:
-        validator_for(schema, default=Draft202012Validator)(schema).validate(value)
-    except ValidationError as error:
-        raise ValueError(f"{error.json_path}: {error.message}") from error

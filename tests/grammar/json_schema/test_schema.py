@@ -5,11 +5,14 @@ import random
 import re
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from types import FrameType
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from promptlang.grammar.acceptor import accepts
@@ -18,6 +21,7 @@ from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.notation import to_grammar
+from promptlang.grammar.reader import read
 from promptlang.grammar.shapes import Schema
 from promptlang.grammar.vocabulary import Vocabulary
 
@@ -99,6 +103,7 @@ def _walk(schema: Schema, vocabulary: Vocabulary, seed: int) -> str:
         ({"x-guidance": {"lenient": True}, "type": "string", "format": "iri"}, "iri"),
         ({"not": {}}, "no value"),
         ({"$ref": "https://example.org/schema"}, "https"),
+        ({"multipleOf": 0.07}, "multipleOf"),
         ({"type": "objet"}, "objet"),
         ({"type": "string", "minLength": 3, "maxLength": 2}, "minLength"),
         ([], "object"),
@@ -235,6 +240,44 @@ def test_a_set_of_characters_holds_what_it_holds(pattern: str) -> None:
             ),
         ):
             assert takes(schema, written.replace(": ", ":")) == bool(re.search(pattern, text)), text
+
+
+@pytest.mark.parametrize("divisor", ["0.01", "0.1", "0.25", "1e-7", "3", "2.5", "0.05", "1e2"])
+@settings(deadline=None)
+@given(count=st.integers(-(10**6), 10**6), remainder=st.sampled_from(["0", "0.001", "0.005", "0.01", "1"]))
+def test_a_multiple_is_what_decimals_say_when_written_and_when_read(divisor: str, count: int, remainder: str) -> None:
+    schema = json.dumps({"type": "number", "multipleOf": json.loads(divisor)})
+    number = (Decimal(divisor) * count + Decimal(remainder)).normalize()
+    is_multiple = number % Decimal(divisor) == 0
+    assert accepts(to_grammar(Schema(schema), ""), f"{number:f}") == is_multiple
+    assert fits(schema, f"{number:f}") == is_multiple
+
+
+def fits(schema: str, text: str) -> bool:
+    try:
+        value = read(Schema(schema), text)
+    except ValueError:
+        return False
+    assert type(value) in (int, float)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "expected"),
+    [
+        ({"multipleOf": 0.01, "maximum": 0.07}, "0.07", True),
+        ({"exclusiveMaximum": 0.07}, "0.06999999999999999999999", True),
+        ({"exclusiveMaximum": 0.07}, "0.07", False),
+        ({"maximum": 0.07}, "0.07000000000000000000001", False),
+        ({"enum": [0.1, 0.3]}, "0.3", True),
+        ({"multipleOf": 0.01}, "1e999999999", True),
+        ({"multipleOf": 0.01}, "1e-999999999", False),
+        ({"type": "integer"}, "1.0", True),
+        ({"type": "integer"}, "1.5", False),
+    ],
+)
+def test_numbers_are_held_against_a_schema_digit_by_digit(schema: Any, text: str, expected: bool) -> None:
+    assert fits(json.dumps(schema), text) == expected
 
 
 UNSAYABLE = {"type": "array", "uniqueItems": True}
