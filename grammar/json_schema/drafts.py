@@ -270,11 +270,18 @@ def check_chain(root: dict[str, Any]) -> None:
         part, depth = waiting.pop()
         if depth > DEEPEST_CHAIN:
             raise ConstraintError(f"schemas and references inside one another nest deeper than {DEEPEST_CHAIN}")
-        inside = [*part.values()] if isinstance(part, dict) else part if isinstance(part, list) else []
+        inside = _inside(part)
         if isinstance(part, dict) and _is_text(part, "$ref") and part["$ref"] not in met:
             met.add(part["$ref"])
             inside.append(pointed(root, part["$ref"]))
         waiting += [(value, depth + 1) for value in inside if isinstance(value, dict | list)]
+
+
+def _inside(part: Any) -> list[Any]:
+    """What stands in a part; not the definitions, which are met where a reference leads to them."""
+    if isinstance(part, dict):
+        return [value for keyword, value in part.items() if keyword not in DEFINITIONS]
+    return list(part) if isinstance(part, list) else []
 
 
 # Drafts ------------------------------------------------------------------------------------------------------

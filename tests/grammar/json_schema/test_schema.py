@@ -164,6 +164,16 @@ def calls(work: Callable[[], None]) -> int:
     return count
 
 
+@pytest.mark.parametrize("keywords", [("$ref", "$defs"), ("$defs", "$ref")])
+def test_a_chain_of_references_is_too_deep_wherever_its_definitions_stand(keywords: tuple[str, str]) -> None:
+    parts: dict[str, Any] = {
+        "$ref": "#/$defs/a0",
+        "$defs": {f"a{n}": {"items": {"$ref": f"#/$defs/a{n + 1}"}} for n in range(3000)},
+    }
+    with pytest.raises(ConstraintError, match="deeper"):
+        check_shape(Schema(json.dumps({keyword: parts[keyword] for keyword in keywords})))
+
+
 @pytest.mark.slow
 def test_a_schema_that_would_make_much_work_is_refused_after_little() -> None:
     options = [{"properties": {f"p{index}": {"type": "string"}}, "required": [f"p{index}"]} for index in range(90)]
