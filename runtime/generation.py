@@ -1,8 +1,7 @@
 """An answer being written: prompt first, then token by token until something ends it."""
 
-from promptlang.grammar.constraint import Mask, allows
 from promptlang.grammar.ending import shortest_end
-from promptlang.grammar.vocabulary import Vocabulary
+from promptlang.grammar.vocabulary import Mask, Vocabulary, allows
 from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.sequence import KvCache, Sequence
 from promptlang.runtime.requests import Answer, Finish, Generate, Generated, watching

@@ -11,9 +11,8 @@ from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.grammar import shapes
 from promptlang.grammar.checking import check_shape
 from promptlang.grammar.errors import ConstraintError
-from promptlang.grammar.shapes import Shape
+from promptlang.grammar.shapes import Shape, describe
 from promptlang.syntax import ast
-from promptlang.values.types import describe
 from promptlang.values.values import render_text
 
 RULES = ("sum", "mean", "prior", "greedy")

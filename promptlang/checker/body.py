@@ -27,6 +27,7 @@ from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Span
 from promptlang.grammar import shapes
+from promptlang.grammar.shapes import describe
 from promptlang.syntax import ast
 from promptlang.syntax.limits import MOST_BRANCHES, MOST_RETRIES
 from promptlang.syntax.walk import (
@@ -38,7 +39,6 @@ from promptlang.syntax.walk import (
     keeps_in,
     statements_of,
 )
-from promptlang.values.types import describe
 
 
 @dataclass

@@ -24,11 +24,11 @@ from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Span
 from promptlang.grammar import shapes
-from promptlang.grammar.shapes import Shape
+from promptlang.grammar.shapes import Shape, describe
 from promptlang.syntax import ast
 from promptlang.syntax.walk import dotted_name, positional
 from promptlang.values.builtins import FUNCTIONS, METHODS
-from promptlang.values.types import describe, field_shape, shape_of, union
+from promptlang.values.types import field_shape, shape_of, union
 from promptlang.values.values import RecordType
 
 _STR, _INT, _FLOAT, _BOOL = shapes.Str(), shapes.Int(), shapes.Float(), shapes.Bool()

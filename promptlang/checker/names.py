@@ -12,12 +12,12 @@ from promptlang.diagnostics.source import Span
 from promptlang.grammar import shapes
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.regular.regex_parser import parse as parse_pattern
-from promptlang.grammar.shapes import Shape
+from promptlang.grammar.shapes import Shape, describe
 from promptlang.syntax import ast
 from promptlang.syntax.limits import MOST_NESTING
 from promptlang.syntax.loader import Bundle, LoadError, Unit
 from promptlang.values.expressions import EvaluationError, evaluate
-from promptlang.values.types import describe, field_shape, fits
+from promptlang.values.types import field_shape, fits
 from promptlang.values.values import RecordType, RecordValue, Value, type_name
 
 SIMPLE_TYPES: Mapping[str, Shape] = {

@@ -8,8 +8,8 @@ from itertools import takewhile
 from typing import TypeAlias
 
 from promptlang.grammar import shapes
-from promptlang.grammar.shapes import Shape
-from promptlang.values.types import assignable, describe, union
+from promptlang.grammar.shapes import Shape, describe
+from promptlang.values.types import assignable, union
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from promptlang.cli.arguments import common_arguments
 from promptlang.cli.errors import CommandError
-from promptlang.grammar.constraint import ConstraintError
+from promptlang.grammar.errors import ConstraintError
 from promptlang.runtime.models import embedded, gguf_files
 from promptlang.runtime.text.tokenizer import Tokenizer
 from promptlang.session.program import Program

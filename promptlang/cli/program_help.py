@@ -12,11 +12,10 @@ from promptlang.cli.arguments import choice
 from promptlang.cli.check import checked, show
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.grammar import shapes
-from promptlang.grammar.shapes import Shape
+from promptlang.grammar.shapes import Shape, describe
 from promptlang.interpreter.host_functions import tools_of
 from promptlang.session.program_file import ChoiceError, ProgramFile
 from promptlang.syntax import ast
-from promptlang.values.types import describe
 
 INDENT = 2
 

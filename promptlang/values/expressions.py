@@ -8,10 +8,11 @@ from itertools import islice
 from typing import Any
 
 from promptlang.diagnostics.source import Span
+from promptlang.grammar.shapes import describe
 from promptlang.syntax import ast
 from promptlang.values.budget import COPIED_PER_STEP, DEFAULT_LIMITS, Budget, Limits, Refused
 from promptlang.values.builtins import FUNCTIONS, METHODS
-from promptlang.values.types import describe, field_shape, fits
+from promptlang.values.types import field_shape, fits
 from promptlang.values.values import Answered, Parts, RecordType, RecordValue, Value, render_text, type_name
 
 MOST_INTEGER_BITS = 4096

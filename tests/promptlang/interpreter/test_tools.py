@@ -156,10 +156,10 @@ def test_a_tool_without_a_type_gives_nothing() -> None:
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
-        ("three", 'expected an int, not "three"'),
-        (True, "expected an int, not true"),
-        (None, "expected an int, not null"),
-        (1.5, "expected an int, not 1.5"),
+        ("three", 'expected int, not "three"'),
+        (True, "expected int, not true"),
+        (None, "expected int, not null"),
+        (1.5, "expected int, not 1.5"),
         ({1: 2}, "a key of a dict must be a str, not int"),
         ({1, 2}, "set is no plain data"),
         (object(), "object is no plain data"),
