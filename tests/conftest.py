@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -9,12 +10,20 @@ from hypothesis import settings
 
 from promptlang.runtime.openmp import spin_briefly
 
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Every core has its process; must stand before torch is imported.
+    os.environ["OMP_NUM_THREADS"] = "1"
 spin_briefly()
 # A shell that runs the tests in the background has them ignore interrupts, and every command that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # `make test-fast` runs with this one; whatever asks for more than the usual number of examples asks for a multiple.
 settings.register_profile("fast", max_examples=10, deadline=None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests begin first, so that no process is left with one when the others have ended."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture

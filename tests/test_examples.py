@@ -1,7 +1,7 @@
 """Every example on the embedded model: what its result looks like, and what the cache saves."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -25,19 +25,30 @@ def loaded_once(name: str, dtype: str = "float32", progress: object = None) -> L
     return load(name)
 
 
-Run = Callable[..., list[dict[str, Any]]]
+Reports = list[dict[str, Any]]
+Run = Callable[..., Reports]
+
+
+@pytest.fixture(scope="module")
+def known() -> dict[tuple[str, ...], Reports]:
+    """What was run before: a run takes seconds, and gives the same every time."""
+    return {}
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], known: dict[tuple[str, ...], Reports]
+) -> Run:
     """Runs an example; gives its reports."""
     monkeypatch.setattr(opening, "load", lambda name, **_: loaded_once(name))
 
-    def run_example(name: str, *arguments: str) -> list[dict[str, Any]]:
-        code = execute(["run", str(EXAMPLES / name), "--json", *arguments])
-        captured = capsys.readouterr()
-        assert code == 0, captured.err
-        return [json.loads(line) for line in captured.out.splitlines()]
+    def run_example(name: str, *arguments: str) -> Reports:
+        if (name, *arguments) not in known:
+            code = execute(["run", str(EXAMPLES / name), "--json", *arguments])
+            captured = capsys.readouterr()
+            assert code == 0, captured.err
+            known[name, *arguments] = [json.loads(line) for line in captured.out.splitlines()]
+        return known[name, *arguments]
 
     return run_example
 
@@ -87,7 +98,18 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("command", "fits"), CASES, ids=[command[0] for command, _ in CASES])
+def each(names: str, values: Iterable[Any]) -> pytest.MarkDecorator:
+    """A test for each example; in a parallel run, all tests of an example share a process, and so its run."""
+    return pytest.mark.parametrize(
+        names,
+        [
+            pytest.param(*value, id=command[0], marks=pytest.mark.xdist_group(command[0]))
+            for value, (command, _) in zip(values, CASES, strict=True)
+        ],
+    )
+
+
+@each("command, fits", CASES)
 def test_an_example_computes_each_token_once(command: list[str], fits: Callable[[Any], bool], run: Run) -> None:
     [cached], [uncached] = run(*command), run(*command, "--no-cache")
     usage, all_computed = cached["usage"], uncached["usage"]
@@ -99,7 +121,7 @@ def test_an_example_computes_each_token_once(command: list[str], fits: Callable[
     assert usage["cached_tokens"] + usage["computed_tokens"] == usage["requested_tokens"]
 
 
-@pytest.mark.parametrize("command", [command for command, _ in CASES], ids=[command[0] for command, _ in CASES])
+@each("command", [(command,) for command, _ in CASES])
 def test_an_example_costs_what_was_predicted(command: list[str], run: Run) -> None:
     [report] = run(*command)
     name, *rest = command
