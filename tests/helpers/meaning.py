@@ -1,0 +1,88 @@
+"""What a run of a program means, whichever passes it went through: to compare runs with each other and with the
+oracle."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from naive_interpreter import Failed, Fault, NaiveInterpreter
+from tiny_engine import tiny_engine
+
+from promptlang.checker.check import check
+from promptlang.compiler.graph import Graph
+from promptlang.compiler.lower import lower
+from promptlang.compiler.passes.optimise import optimise
+from promptlang.interpreter.interpreter import Interpreter
+from promptlang.interpreter.observer import SilentObserver
+from promptlang.interpreter.run import RunError
+from promptlang.runtime.usage import Usage
+from promptlang.syntax.loader import load
+from promptlang.values.conversion import bind_arguments, to_json
+
+TOKENS = 16_384
+
+
+@dataclass
+class Meaning:
+    """A run.
+
+    Attributes:
+        result, variables: as JSON data; the names of variables keep their order.
+        logs: by branch, in order.
+        faults: the one that was reported; of the oracle, all that may be.
+        usage: what it took; of the oracle, calls and generated tokens alone.
+    """
+
+    result: Any = None
+    variables: Any = None
+    logs: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
+    faults: set[Fault] = field(default_factory=set)
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass
+class _Logs(SilentObserver):
+    said: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
+
+    def log(self, path: tuple[str, ...], text: str) -> None:
+        self.said.setdefault(path, []).append(text)
+
+
+def graphs_of(text: str, folder: Path) -> dict[str, Graph]:
+    """The graphs of a program's text; it has no errors."""
+    file = folder / "program.pl"
+    file.write_text(text)
+    checked = check(load(file))
+    assert checked.ok, checked.diagnostics
+    return lower(checked)
+
+
+def meaning_of(graphs: dict[str, Graph], passes: Sequence[str], **arguments: Any) -> Meaning:
+    """What the first program does on the tiny model, after some passes."""
+    optimised = optimise(graphs, passes).graphs
+    graph = next(iter(optimised.values()))
+    logs, run = _Logs(), Meaning()
+    engine = tiny_engine(TOKENS)
+    interpreter = Interpreter(engine, optimised)
+    task = interpreter.start(graph.name, bind_arguments(graph, arguments), observer=logs, usage=run.usage)
+    try:
+        outcome = interpreter.wait(task)
+        run.result, run.variables = to_json(outcome.result), to_json(outcome.variables)
+    except RunError as error:
+        run.faults = {Fault(error.message, error.span.position.line, error.path)}
+    engine.check()
+    run.logs = logs.said
+    return run
+
+
+def plain_meaning_of(graphs: dict[str, Graph], **arguments: Any) -> Meaning:
+    """What the oracle says that the first program does."""
+    graph = next(iter(graphs.values()))
+    oracle = NaiveInterpreter(tiny_engine(TOKENS, shares=False, answers_at_once=1), graphs)
+    try:
+        told = oracle.run(graph.name, bind_arguments(graph, arguments))
+    except Failed as failed:
+        return Meaning(faults=failed.faults)
+    usage = Usage(calls=told.calls, generated_tokens=told.generated)
+    return Meaning(told.result, told.variables, told.logs, usage=usage)
