@@ -1,12 +1,12 @@
 """Statements: what each may do where it stands, and which variables have a value after it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from promptlang.checker.answers import AnswerChecker
 from promptlang.checker.checkpoints import checkpoint, samples
-from promptlang.checker.inference import Inference, Slot, dotted_name
+from promptlang.checker.inference import Inference, Slot
 from promptlang.checker.names import Names, TypeResolver
 from promptlang.checker.statics import PATH_PARTS, Arms, Branch, Branches, Scope, Static, Variable, merge, name_of
 from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo, ToolInfo
@@ -17,6 +17,15 @@ from promptlang.grammar import shapes
 from promptlang.grammar.shapes import Shape
 from promptlang.syntax import ast
 from promptlang.syntax.limits import MOST_BRANCHES, MOST_RETRIES
+from promptlang.syntax.walk import (
+    assigned_in,
+    begins_with_answer,
+    bound_in,
+    dotted_name,
+    has_turns,
+    keeps_in,
+    statements_of,
+)
 from promptlang.values.types import describe
 
 
@@ -128,7 +137,7 @@ class BodyChecker:
             self._checks[type(statement)](statement, self._scope, place)
 
     def _check_trailing_space(self, statement: ast.Statement, following: ast.Statement) -> None:
-        if isinstance(statement, ast.Text) and _begins_with_answer(following):
+        if isinstance(statement, ast.Text) and begins_with_answer(following):
             last = statement.value.parts[-1] if statement.value.parts else ""
             if isinstance(last, str) and last.endswith((" ", "\t")):
                 self._report(faults.trailing_space(statement.span))
@@ -328,7 +337,7 @@ class BodyChecker:
 
     def _check_retried(self, statement: ast.Require, retried: ast.Block) -> None:
         """Whether what is done again can be, and whether that helps."""
-        for keep in _keeps_in(retried):
+        for keep in keeps_in(retried):
             self._report(faults.keep_retried(_first_word(keep.span), statement.span.position.line))
         if not samples(retried, self._checked):
             self._report(faults.nothing_sampled(statement.span, "every retry gives the same answer"))
@@ -409,74 +418,6 @@ class BodyChecker:
             scope.is_open = True
         else:
             self._report(faults.not_a_branch(statement.branch.span, name_of(static)))
-
-
-def _begins_with_answer(statement: ast.Statement) -> bool:
-    """Whether what comes next in the prompt is, or may be, an answer."""
-    if isinstance(statement, ast.Ask):
-        return not isinstance(statement.answer, ast.Score)
-    blocks = () if isinstance(statement, ast.Role) else ast.blocks_of(statement)
-    return any(block and _begins_with_answer(block[0]) for block in blocks)
-
-
-def statements_of(block: ast.Block) -> Iterator[ast.Statement]:
-    """All statements of a block, at any depth."""
-    stack = list(reversed(block))
-    while stack:
-        statement = stack.pop()
-        yield statement
-        stack.extend(inner for body in reversed(ast.blocks_of(statement)) for inner in reversed(body))
-
-
-def _keeps_in(block: ast.Block) -> Iterator[ast.Statement]:
-    """The `keep`s that prune the branch a block belongs to: not those of forks inside."""
-    for statement in block:
-        if isinstance(statement, ast.KeepBest | ast.KeepWhere | ast.KeepFirst):
-            yield statement
-        elif not isinstance(statement, ast.ForkCount | ast.ForkEach | ast.ForkArms | ast.Beam):
-            for body in ast.blocks_of(statement):
-                yield from _keeps_in(body)
-
-
-def has_turns(block: ast.Block) -> bool:
-    """Whether a block has chat turns, at any depth."""
-    return any(isinstance(statement, ast.Role) for statement in statements_of(block))
-
-
-def assigned_in(block: ast.Block) -> set[str]:
-    """The variables that a block may bind; what a fork's branches bind is not among them, unless it is
-    adopted."""
-    found: set[str] = set()
-    stack = list(block)
-    while stack:
-        statement = stack.pop()
-        match statement:
-            case ast.Ask(target=str() as name) | ast.Assign(target=name):
-                found.add(name)
-            case ast.For(targets=targets):
-                found |= set(targets)
-            case ast.ForkCount(name=name) | ast.ForkEach(name=name) | ast.ForkArms(name=name) | ast.Beam(name=name):
-                found.add(name)
-                if not any(isinstance(inner, ast.Adopt) for inner in statements_of(block)):
-                    continue
-        stack.extend(inner for body in ast.blocks_of(statement) for inner in body)
-    return found
-
-
-def bound_in(block: ast.Block) -> set[str]:
-    """All variables of a block and of the branches in it."""
-    found: set[str] = set()
-    for statement in statements_of(block):
-        match statement:
-            case ast.Ask(target=str() as name) | ast.Assign(target=name):
-                found.add(name)
-            case ast.ForkCount(name=name) | ast.ForkArms(name=name) | ast.Beam(name=name):
-                found.add(name)
-            case ast.For(targets=targets):
-                found |= set(targets)
-            case ast.ForkEach(targets=targets, name=name):
-                found |= {*targets, name}
-    return found
 
 
 def _widened(scope: Scope, body: ast.Block) -> Scope:

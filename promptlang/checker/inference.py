@@ -24,6 +24,7 @@ from promptlang.diagnostics.source import Span
 from promptlang.grammar import shapes
 from promptlang.grammar.shapes import Shape
 from promptlang.syntax import ast
+from promptlang.syntax.walk import dotted_name, positional
 from promptlang.values.builtins import FUNCTIONS, METHODS
 from promptlang.values.types import assignable, describe, field_shape, shape_of, union
 from promptlang.values.values import RecordType
@@ -71,16 +72,6 @@ class Usage:
     attributes: set[str] = field(default_factory=set)
     score_readers: set[int] = field(default_factory=set)
     reads_any_scores: bool = False
-
-
-def dotted_name(expression: ast.Expression) -> str | None:
-    """`name` or `name.name`, where the expression is just that."""
-    match expression:
-        case ast.Name(name=name):
-            return name
-        case ast.Attribute(value=ast.Name(name=owner), name=name):
-            return f"{owner}.{name}"
-    return None
 
 
 class Inference:
@@ -401,8 +392,8 @@ class Inference:
         """Check the arguments of a call."""
         by_name = {slot.name: slot for slot in slots}
         filled: set[str] = set()
-        if sum(argument.name is None for argument in arguments) > len(slots):
-            count = sum(argument.name is None for argument in arguments)
+        count = len(positional(arguments))
+        if count > len(slots):
             self._report(
                 faults.wrong_count(
                     span, f"`{what}` takes {len(slots)} argument{'' if len(slots) == 1 else 's'}, not {count}"
@@ -449,7 +440,7 @@ class Inference:
                 self._report(faults.unknown_name(place, name, callables))
             return None
         function = FUNCTIONS[name]
-        self._check_call(call, function.wrong_count(_positional(call)), name, function.named)
+        self._check_call(call, function.wrong_count(len(positional(call.arguments))), name, function.named)
         return self._result(name, types)
 
     def _result(self, name: str, types: list[Static]) -> Static:
@@ -485,12 +476,8 @@ class Inference:
                 faults.unknown_field(place, f"a {kind}" if kind != "int" else "an int", function.name, methods)
             )
             return None
-        self._check_call(call, methods[function.name].wrong_count(_positional(call)), function.name, ())
+        self._check_call(call, methods[function.name].wrong_count(len(positional(call.arguments))), function.name, ())
         return _METHOD_RESULTS.get(function.name)
-
-
-def _positional(call: ast.CallExpression) -> int:
-    return sum(argument.name is None for argument in call.arguments)
 
 
 def _known(shape: Shape) -> Static:

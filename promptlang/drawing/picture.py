@@ -17,7 +17,8 @@ from promptlang.compiler.graph import (
     UseNode,
 )
 from promptlang.compiler.passes.findings import Finding
-from promptlang.syntax.ast import Template, names_in
+from promptlang.syntax.ast import Template
+from promptlang.syntax.walk import names_in
 
 Count = Callable[[str], int]
 """How many tokens a text has."""

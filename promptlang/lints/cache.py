@@ -13,7 +13,8 @@ from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Span
 from promptlang.lints.reading import Piece, Reading, known_constants
-from promptlang.syntax.ast import Expression, names_in
+from promptlang.syntax.ast import Expression
+from promptlang.syntax.walk import names_in
 from promptlang.values.values import Value
 
 WORTH_SAYING = 32

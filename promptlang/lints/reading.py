@@ -24,7 +24,8 @@ from promptlang.compiler.graph import (
 )
 from promptlang.compiler.passes.facts import inside
 from promptlang.diagnostics.source import Span
-from promptlang.syntax.ast import Expression, Template, names_in
+from promptlang.syntax.ast import Expression, Template
+from promptlang.syntax.walk import names_in
 from promptlang.values.builtins import FUNCTIONS
 from promptlang.values.expressions import EvaluationError, evaluate
 from promptlang.values.values import Value, render_text

@@ -3,8 +3,7 @@
 Nodes are frozen; two nodes are equal when they say the same, wherever they stand (spans don't take part).
 """
 
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
 from promptlang.diagnostics.source import Source, Span
@@ -140,24 +139,6 @@ class CallExpression(Expression):
 
     function: Expression
     arguments: tuple[Argument, ...]
-
-
-def names_in(*values: Any) -> frozenset[str]:
-    """The names of variables that expressions read (names bound inside a comprehension are not among them)."""
-    found: set[str] = set()
-    stack = list(values)
-    while stack:
-        value = stack.pop()
-        if isinstance(value, Name):
-            found.add(value.name)
-        elif isinstance(value, Comprehension):
-            inside = names_in(value.item, value.condition) - set(value.targets)
-            found |= inside | names_in(value.iterable)
-        elif isinstance(value, Node) and is_dataclass(value):
-            stack += [getattr(value, item.name) for item in fields(value) if item.name != "span"]
-        elif isinstance(value, tuple | list):
-            stack += value
-    return frozenset(found)
 
 
 # Types -----------------------------------------------------------------------------------------------
@@ -460,18 +441,6 @@ class Log(Statement):
 @dataclass(frozen=True, kw_only=True)
 class Return(Statement):
     value: Expression
-
-
-def blocks_of(statement: Statement) -> tuple[Block, ...]:
-    """The blocks inside a statement, in order."""
-    match statement:
-        case If(branches=branches, otherwise=otherwise):
-            return (*(body for _, body in branches), otherwise)
-        case ForkArms(arms=arms):
-            return tuple(arm.body for arm in arms)
-        case Role() | For() | While() | ForkCount() | ForkEach() | Beam():
-            return (statement.body,)
-    return ()
 
 
 # Declarations ----------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Source, Span
 from promptlang.syntax import ast
 from promptlang.syntax.strings import Hole, read_string
+from promptlang.syntax.walk import has_turns
 
 MOST_DIGITS = 1000
 
@@ -122,7 +123,7 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
     def _documented(self, meta: Meta, body: ast.Block) -> tuple[str | None, ast.Block]:
         """The docstring of a body, and the rest. In a body without turns the first string is prompt text."""
         comment = self._comment_above(meta.start_pos)
-        if len(body) > 1 and isinstance(body[0], ast.Text) and body[0].value.constant is not None and _has_turns(body):
+        if len(body) > 1 and isinstance(body[0], ast.Text) and body[0].value.constant is not None and has_turns(body):
             return comment or body[0].value.constant, body[1:]
         return comment, body
 
@@ -527,8 +528,3 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
 
 def _block(lines: Iterable[ast.Statement | None]) -> ast.Block:
     return tuple(line for line in lines if line is not None)
-
-
-def _has_turns(body: ast.Block) -> bool:
-    """Whether a body has chat turns, at any depth."""
-    return any(isinstance(statement, ast.Role) or any(map(_has_turns, ast.blocks_of(statement))) for statement in body)

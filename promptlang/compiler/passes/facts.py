@@ -29,8 +29,9 @@ from promptlang.compiler.graph import (
     walk,
 )
 from promptlang.compiler.passes.findings import Graphs
-from promptlang.syntax.ast import Expression, Literal, names_in
+from promptlang.syntax.ast import Expression, Literal
 from promptlang.syntax.ast import Node as AstNode
+from promptlang.syntax.walk import names_in
 
 PURE = (
     TextNode,

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from places import PROGRAMS
 
-from promptlang.checker.body import statements_of
 from promptlang.checker.check import check
 from promptlang.checker.tables import Checked
 from promptlang.compiler.lower import lower
@@ -18,6 +17,7 @@ from promptlang.diagnostics.source import Source
 from promptlang.grammar import shapes
 from promptlang.syntax import ast
 from promptlang.syntax.loader import load_source
+from promptlang.syntax.walk import statements_of
 from promptlang.values.values import RecordType, RecordValue
 
 
