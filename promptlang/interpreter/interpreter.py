@@ -23,6 +23,7 @@ from promptlang.compiler.graph import (
     ReturnNode,
     ScoreNode,
     SelectNode,
+    StartNode,
     TextNode,
     ToolNode,
     TurnNode,
@@ -37,7 +38,7 @@ from promptlang.interpreter.heads import Heads
 from promptlang.interpreter.host_functions import ToolFunction
 from promptlang.interpreter.machine import Handler, Machine, Requires
 from promptlang.interpreter.observer import Observer, SilentObserver
-from promptlang.interpreter.programs import run_call, run_program, run_return, run_use
+from promptlang.interpreter.programs import run_call, run_program, run_return, run_start, run_use
 from promptlang.interpreter.prompts import run_pin, run_text, run_turn
 from promptlang.interpreter.run import Frame, Outcome, Run
 from promptlang.interpreter.tasks import Task
@@ -57,6 +58,7 @@ HANDLERS: Mapping[type[Node], Handler] = {
     ScoreNode: run_score,
     LetNode: run_let,
     CallNode: run_call,
+    StartNode: run_start,
     ToolNode: run_tool,
     UseNode: run_use,
     IfNode: run_if,

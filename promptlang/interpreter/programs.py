@@ -1,8 +1,9 @@
 """Programs, the programs that they call, fragments, and what they return."""
 
+from dataclasses import replace
 from typing import Any
 
-from promptlang.compiler.graph import CallNode, ReturnNode, UseNode
+from promptlang.compiler.graph import CallNode, ReturnNode, StartNode, UseNode
 from promptlang.diagnostics.source import Span
 from promptlang.grammar.reader import validate
 from promptlang.interpreter.machine import Machine
@@ -36,6 +37,10 @@ async def run_program(machine: Machine, frame: Frame) -> Value:
 
 async def run_call(machine: Machine, node: CallNode, frame: Frame) -> None:
     """Start a program on a prompt of its own; who reads its result waits for it."""
+    if node.is_started:
+        _bind_started(node, frame)
+        return
+    frame.called[node.callee] += node.skipped
     if len(frame.path) >= DEEPEST_CALL:
         raise RunError(f"calls nest deeper than {DEEPEST_CALL}", node.span, frame.path)
     graph = machine.graphs[node.callee]
@@ -45,6 +50,20 @@ async def run_call(machine: Machine, node: CallNode, frame: Frame) -> None:
     callee = Frame(frame.run, graph, machine.new_prompt(frame.run), arguments, graph.constants, path, frame.visit(node))
     task = machine.loop.spawn(run_program(machine, callee))
     task.when_done(lambda: frame.run.observer.ended(path))
+    frame.pending.append(task)
+    frame.bind(node.target, task)
+
+
+async def run_start(machine: Machine, node: StartNode, frame: Frame) -> None:
+    """Start a program before the place where its result is bound."""
+    await run_call(machine, replace(node.call, target=None), frame)
+    frame.started[node.call.id] = frame.pending[-1]
+
+
+def _bind_started(node: CallNode, frame: Frame) -> None:
+    """Bind a call that runs already; from here on it is as if it began here."""
+    task = frame.started.pop(node.id)
+    frame.pending.remove(task)
     frame.pending.append(task)
     frame.bind(node.target, task)
 

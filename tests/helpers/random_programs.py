@@ -1,8 +1,8 @@
 """Random programs that pass the checker: names that hide one another, guards, loops around forks, faults, branches
 that are printed whole.
 
-Names tell types: `a0`, `tone`, `word` are texts, `n0`, `size` whole numbers, `b0` the branches of a fork, `c0` its arms.
-Whatever a branch binds, it binds a text `end` last.
+Names tell types: `a0`, `tone`, `word` are texts, `n0`, `size` whole numbers, `b0` the branches of a fork, `c0` its
+arms. Whatever a branch binds, it binds a text `end` last.
 """
 
 from collections.abc import Callable

@@ -38,25 +38,33 @@ class Passed:
     findings: tuple[Finding, ...] = ()
 
 
-Pass: TypeAlias = Callable[[Graph, Graphs], Passed]
-"""Takes a program and all programs of its bundle; changes nothing that is given."""
+Pass: TypeAlias = Callable[[Graphs], dict[str, Passed]]
+"""Takes all programs of a bundle and gives what becomes of each; changes nothing that is given."""
 
 
-def removal(name: str, node: Node, what: str, graph: Graph) -> Finding:
-    """A finding that a node of this graph goes."""
-    after, around = _place(node.id, graph.body, None)
-    return Finding(name, node, what, True, after, around)
+class Places:
+    """Where the nodes of a graph stand.
 
+    Args:
+        body: the graph's.
+    """
 
-def _place(wanted: int, body: Region, owner: int | None) -> tuple[int | None, int | None]:
-    """The node before a node, and the one around it."""
-    waiting: list[tuple[Region, int | None]] = [(body, owner)]
-    while waiting:
-        region, around = waiting.pop()
-        before = None
-        for node in region.nodes:
-            if node.id == wanted:
-                return before, around
-            before = node.id
-            waiting += [(inner, node.id) for inner in node.regions]
-    raise ValueError(f"the graph has no node {wanted}")
+    def __init__(self, body: Region) -> None:
+        self._found: dict[int, tuple[int | None, int | None]] = {}
+        waiting: list[tuple[Region, int | None]] = [(body, None)]
+        while waiting:
+            region, around = waiting.pop()
+            before = None
+            for node in region.nodes:
+                self._found[node.id] = before, around
+                before = node.id
+                waiting += [(inner, node.id) for inner in node.regions]
+
+    def removal(self, name: str, node: Node, what: str) -> Finding:
+        """A finding that a node goes."""
+        after, around = self._found[node.id]
+        return Finding(name, node, what, True, after, around)
+
+    def around(self, node: int) -> int | None:
+        """The id of the node that a node stands in."""
+        return self._found[node][1]

@@ -56,8 +56,7 @@ def optimise(graphs: Mapping[str, Graph], names: Sequence[str] = tuple(PASSES)) 
     for name, run in PASSES.items():
         if name not in names:
             continue
-        passed = {program: run(graph, current) for program, graph in current.items()}
-        for program, result in passed.items():
+        for program, result in run(current).items():
             current[program] = result.graph
             findings[program] += result.findings
     return Optimised(current, findings)

@@ -442,7 +442,6 @@ def test_a_call_runs_beside_what_it_does_not_need(run: Runner) -> None:
     "before",
     [
         "word = gen(max_tokens=3)",
-        'a = "x"\ny = gen(max_tokens=3)\n"${a}"',
         'y = gen(max_tokens=3)\nif len(y) < 100:\n    return "early"',
         'y = gen(max_tokens=3)\nb = ask(y)\nc = b\n"${c}"',
         'log "before"',
