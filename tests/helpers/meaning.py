@@ -41,6 +41,37 @@ class Meaning:
     usage: Usage = field(default_factory=Usage)
 
 
+COSTS = ("calls", "generated_tokens", "computed_tokens", "option_tokens", "forwards")
+
+
+def differences(run: Meaning, plain: Meaning, oracle: Meaning, *, drops: bool = False) -> list[str]:
+    """In what a run after some passes differs from the one without.
+
+    Args:
+        run: after passes.
+        plain: without.
+        oracle: what the oracle says; of several faults, any that it knows may be the one to be reported.
+        drops: whether a pass may have dropped what nothing reads, which then does not fail, is no variable, and of a
+            fork has no branches.
+    """
+    if run.faults or plain.faults:
+        is_same = run.faults <= oracle.faults and bool(run.faults) == bool(plain.faults)
+        return [] if is_same or (drops and not run.faults) else [f"faults: {plain.faults} became {run.faults}"]
+    found = [name for name in ("result", "logs") if _ordered(getattr(run, name)) != _ordered(getattr(plain, name))]
+    left = {name: value for name, value in plain.variables.items() if name in run.variables or not drops}
+    if list(left) != list(run.variables):
+        found.append(f"variables: {list(left)} became {list(run.variables)}")
+    if not drops and _ordered(left) != _ordered(run.variables):
+        found.append("values of variables")
+    more = {name: (getattr(plain.usage, name), getattr(run.usage, name)) for name in COSTS}
+    return found + [f"{name}: {before} became {after}" for name, (before, after) in more.items() if after > before]
+
+
+def _ordered(value: Any) -> str:
+    """As text, for dicts are equal whatever the order of their keys."""
+    return repr(value)
+
+
 @dataclass
 class _Logs(SilentObserver):
     said: dict[tuple[str, ...], list[str]] = field(default_factory=dict)

@@ -169,6 +169,13 @@ class NaiveInterpreter:
 
     def _program(self, frame: _Frame) -> Any:
         try:
+            return self._result(frame)
+        except Failed as failed:
+            calls = [call for call in frame.calls if isinstance(call, Failed)]
+            raise Failed(*failed.faults, *(fault for call in calls for fault in call.faults)) from failed
+
+    def _result(self, frame: _Frame) -> Any:
+        try:
             self._finish(self._region(frame.graph.body, frame))
         except _Return as returned:
             self._join(frame)

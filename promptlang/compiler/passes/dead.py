@@ -33,6 +33,8 @@ from promptlang.syntax.ast import Attribute, Expression, Index, Literal, Name
 from promptlang.syntax.walk import parts_of
 
 NAME = "dead"
+_BRANCHES = (ForkNode, BeamNode)
+_MADE = (CallNode, *_BRANCHES)
 
 Variable: TypeAlias = tuple[int | None, str]
 """A name in its scope."""
@@ -150,16 +152,13 @@ def _dead_nodes(graph: Graph, facts: Facts) -> set[int]:
     return set(dead)
 
 
-_MADE = (CallNode, ForkNode, BeamNode)
-
-
 def _units(region: Region) -> Iterator[tuple[Node, int | None]]:
     """The nodes that go or stay on their own, with the scopes of their names: a fork or a beam as a whole."""
     stack: list[tuple[Node, int | None]] = [(node, None) for node in reversed(region.nodes)]
     while stack:
         node, scope = stack.pop()
         yield node, scope
-        if not isinstance(node, ForkNode | BeamNode):
+        if not isinstance(node, _BRANCHES):
             within = node.id if isinstance(node, UseNode) else scope
             stack.extend((child, within) for inner in reversed(node.regions) for child in reversed(inner.nodes))
 
@@ -167,7 +166,7 @@ def _units(region: Region) -> Iterator[tuple[Node, int | None]]:
 def _read_by(unit: Node, scope: int | None) -> Iterator[Variable]:
     """The variables that a unit reads."""
     nodes = [(unit, scope)]
-    if isinstance(unit, ForkNode | BeamNode):
+    if isinstance(unit, _BRANCHES):
         nodes = list(with_scopes(Region((unit,)), scope))
     for node, within in nodes:
         for name in node.reads:
@@ -183,7 +182,7 @@ def _uses_of_forks(graph: Graph, dead: set[int]) -> dict[int, list[Expression]]:
             continue
         if isinstance(unit, ForkNode):
             forks.append((unit.id, (outer, unit.name)))
-        nodes = with_scopes(Region((unit,)), outer) if isinstance(unit, ForkNode | BeamNode) else [(unit, outer)]
+        nodes = with_scopes(Region((unit,)), outer) if isinstance(unit, _BRANCHES) else [(unit, outer)]
         for node, scope in nodes:
             for name, use in _uses(expressions_of(node)):
                 uses[scope, name].append(use)
@@ -211,26 +210,46 @@ def _naming_calls(region: Region) -> set[int]:
     A call may go where no other of the program can follow on this prompt, or where the next stands in the same region
     and surely runs: that one counts it.
     """
-    staying: set[int] = set()
-    _find_naming(region, set(), staying)
-    return staying
+    naming = _Naming(region)
+    naming.find(region, set())
+    return naming.staying
 
 
-def _find_naming(region: Region, later: set[str], staying: set[int]) -> None:
-    """Go through a region backwards; `later` holds the programs that may be called after it, and is kept up to date."""
-    following: set[str] = set()
-    for node in reversed(region.nodes):
-        if isinstance(node, CallNode):
-            if node.callee in later and node.callee not in following:
-                staying.add(node.id)
-            following.add(node.callee)
-            later.add(node.callee)
-        elif node.regions and not isinstance(node, ForkNode | BeamNode):
-            within = list(in_frame([node]))
-            called = {inner.callee for inner in within if isinstance(inner, CallNode)}
-            if isinstance(node, REPEATS):
-                later |= called
-            for inner in reversed(node.regions):
-                _find_naming(inner, later, staying)
+class _Naming:
+    """Looks for calls that name later ones, on one prompt.
+
+    Attributes:
+        staying: what was found, by id.
+    """
+
+    def __init__(self, region: Region) -> None:
+        self.staying: set[int] = set()
+        self._called: dict[int, set[str]] = {}
+        self._jumps: set[int] = set()
+        for node in reversed(list(in_frame(region.nodes))):  # what is inside comes before what it is in
+            inner = [] if isinstance(node, _BRANCHES) else [one for part in node.regions for one in part.nodes]
+            self._called[node.id] = {node.callee} if isinstance(node, CallNode) else set()
+            self._called[node.id].update(*(self._called[one.id] for one in inner))
+            if isinstance(node, JumpNode) or any(one.id in self._jumps for one in inner):
+                self._jumps.add(node.id)
+
+    def find(self, region: Region, later: set[str]) -> None:
+        """Go through a region backwards.
+
+        Args:
+            later: the programs that may be called after it; those in it are added.
+        """
+        following: set[str] = set()
+        for node in reversed(region.nodes):
+            called = self._called[node.id]
+            if isinstance(node, CallNode):
+                if node.callee in later and node.callee not in following:
+                    self.staying.add(node.id)
+                following |= called
+            else:
+                if isinstance(node, REPEATS):
+                    later |= called
+                for inner in () if isinstance(node, _BRANCHES) else reversed(node.regions):
+                    self.find(inner, later)
+                following = set() if node.id in self._jumps else following - called
             later |= called
-            following = set() if any(isinstance(inner, JumpNode) for inner in within) else following - called

@@ -93,10 +93,13 @@ class Facts:
         """The programs of which a call may be ended, or done again, while it runs: they are called from what competes
         at a `keep` or stands before a `require`."""
         found: set[str] = set()
-        for graph in self._graphs.values():
-            for node in walk(graph.body):
-                if may_take_back(node):
-                    found.update(callees_of([node]))
+        waiting = [(node, False) for graph in self._graphs.values() for node in graph.body.nodes]
+        while waiting:
+            node, is_within = waiting.pop()
+            if is_within and isinstance(node, CallNode):
+                found.add(node.callee)
+            is_within = is_within or may_take_back(node)
+            waiting += [(child, is_within) for inner in node.regions for child in inner.nodes]
         return self._closed(found, self._callees)
 
     @cached_property

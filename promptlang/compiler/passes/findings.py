@@ -1,7 +1,7 @@
 """What a pass is, and what it tells."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from promptlang.compiler.graph import Graph, Node, Region
@@ -18,8 +18,9 @@ class Finding:
         node: what it is about, as it was.
         what: what was done and why, in a few words.
         removed: whether the node is no longer in the graph.
-        after: id of the node that a removed one stood behind; None where it stood first.
-        around: id of the node that a removed one stood in; None at the top of the program.
+        after: id of the node that a removed one stood behind, which is in the graph or removed too; None where it stood
+            first.
+        around: id of the node of the graph that a removed one stood in; None at the top of the program.
     """
 
     name: str
@@ -65,6 +66,17 @@ class Places:
         after, around = self._found[node.id]
         return Finding(name, node, what, True, after, around)
 
-    def around(self, node: int) -> int | None:
-        """The id of the node that a node stands in."""
-        return self._found[node][1]
+    def settled(self, finding: Finding, kept: Collection[int], removed: Collection[int]) -> Finding:
+        """A removal with places that are still there: nodes that were joined or dissolved are passed over.
+
+        Args:
+            finding: of any pass over this graph.
+            kept: ids of the nodes that all passes leave.
+            removed: ids of those that there are removals of.
+        """
+        after, around = finding.after, finding.around
+        while after is not None and after not in kept and after not in removed:
+            after, _ = self._found[after]
+        while around is not None and around not in kept:
+            _, around = self._found[around]
+        return replace(finding, after=after, around=around)

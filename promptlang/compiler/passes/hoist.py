@@ -11,6 +11,7 @@ from itertools import takewhile
 from promptlang.compiler.graph import ForkNode, Graph, Node, Region, TextNode, TurnNode, map_regions
 from promptlang.compiler.passes.findings import Finding, Graphs, Passed
 from promptlang.compiler.walk import content, inside
+from promptlang.syntax.ast import Literal, Name
 
 NAME = "hoist"
 
@@ -45,11 +46,16 @@ def _common(node: ForkNode) -> int:
 
 
 def _is_shared(nodes: tuple[Node, ...], own: set[str]) -> bool:
-    """Whether nodes, one a branch, are the same text, and no branch's own variable is in it."""
+    """Whether nodes, one a branch, are the same text, which can't fail, and no branch's own variable is in it."""
     everything = list(inside(nodes))
-    is_text = all(isinstance(node, TextNode | TurnNode) for node in everything)
+    is_text = all(isinstance(node, TurnNode) or (isinstance(node, TextNode) and _is_sure(node)) for node in everything)
     is_common = all(own.isdisjoint(node.reads) for node in everything)
     if not (is_text and is_common):
         return False
     first = content(Region(nodes[:1]))
     return all(content(Region((node,))) == first for node in nodes[1:])
+
+
+def _is_sure(text: TextNode) -> bool:
+    """Whether a text can't fail: a fault belongs to the branch that it happens in."""
+    return all(isinstance(part, str | Literal | Name) for part in text.text.parts)

@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from textwrap import dedent
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from programs import programs
 from tiny_engine import tiny_engine
 
 from promptlang.checker.check import check
@@ -632,20 +629,6 @@ PROGRAMS: Sequence[str] = (
 def test_all_passes_together_change_nothing(run: Runner, program: str) -> None:
     results = [run(program, *names).result for names in ((), *((name,) for name in PASSES), tuple(PASSES))]
     assert results == [results[0]] * len(results)
-
-
-CHOICES = [(), *((name,) for name in PASSES), tuple(PASSES)]
-
-
-@pytest.mark.slow
-@settings(max_examples=60, deadline=None)
-@given(programs())
-def test_no_pass_changes_what_a_random_program_returns(text: str) -> None:
-    with TemporaryDirectory() as folder:
-        ran = [Runner(Path(folder))(text, *names, word="quick fox") for names in CHOICES]
-    assert [one.result for one in ran] == [ran[0].result] * len(ran)
-    kept = [one.variables for one, names in zip(ran, CHOICES, strict=True) if "dead" not in names]
-    assert kept == [ran[0].variables] * len(kept)
 
 
 def test_passes_leave_what_they_are_given_alone(run: Runner) -> None:
