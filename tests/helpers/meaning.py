@@ -51,12 +51,12 @@ def differences(run: Meaning, plain: Meaning, oracle: Meaning, *, drops: bool = 
         run: after passes.
         plain: without.
         oracle: what the oracle says; of several faults, any that it knows may be the one to be reported.
-        drops: whether a pass may have dropped what nothing reads, which then does not fail, is no variable, and of a
-            fork has no branches.
+        drops: whether a pass may have dropped what nothing reads, which then is no variable, and of a fork has no
+            branches.
     """
     if run.faults or plain.faults:
         is_same = run.faults <= oracle.faults and bool(run.faults) == bool(plain.faults)
-        return [] if is_same or (drops and not run.faults) else [f"faults: {plain.faults} became {run.faults}"]
+        return [] if is_same else [f"faults: {plain.faults} became {run.faults}"]
     found = [name for name in ("result", "logs") if _ordered(getattr(run, name)) != _ordered(getattr(plain, name))]
     left = {name: value for name, value in plain.variables.items() if name in run.variables or not drops}
     if list(left) != list(run.variables):

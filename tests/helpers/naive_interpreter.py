@@ -17,7 +17,7 @@ from promptlang.runtime.engine import Engine
 from promptlang.runtime.healing import heal
 from promptlang.runtime.prompt import Prompt
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import Generate, ScoreOptions
+from promptlang.runtime.requests import Generate, RequestError, ScoreOptions
 from promptlang.runtime.sampler import Sampling
 from promptlang.runtime.select import choose, encode_options, scores
 from promptlang.runtime.usage import Usage
@@ -225,7 +225,10 @@ class NaiveInterpreter:
     def _region(self, region: g.Region, frame: _Frame) -> Steps:
         for node in region.nodes:
             self._settle(node.reads, frame)
-            yield from self._node(node, frame)
+            try:
+                yield from self._node(node, frame)
+            except RequestError as error:
+                raise frame.fail(str(error), node) from error
 
     def _node(self, node: g.Node, frame: _Frame) -> Steps:
         match node:
@@ -402,7 +405,7 @@ class NaiveInterpreter:
     def _call(self, node: g.CallNode, frame: _Frame) -> None:
         callee = self._graphs[node.callee]
         given = {name: self._value(value, frame) for name, value in node.arguments.items()}
-        frame.visits[node.callee] += 1
+        frame.visits[node.callee] += 1 + node.skipped
         earlier = frame.visits[node.callee] - 1
         path = (*frame.path, f"{node.callee}()[{earlier}]" if earlier else f"{node.callee}()")
         try:
