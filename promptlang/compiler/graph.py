@@ -5,7 +5,6 @@ Regions nest as blocks do. The order in a region is the prompt chain; `reads` an
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from promptlang.diagnostics.source import Span
@@ -46,13 +45,8 @@ class Node:
     @property
     def regions(self) -> tuple[Region, ...]:
         """The regions inside, in order."""
-        return tuple(getattr(self, name) for name in _region_names(type(self)))
-
-
-@cache
-def _region_names(kind: type[Any]) -> tuple[str, ...]:
-    """The fields of a kind of node that hold one region."""
-    return tuple(item.name for item in fields(kind) if item.type is Region)
+        values = [getattr(self, item.name) for item in fields(self)]
+        return tuple(value for value in values if isinstance(value, Region))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,7 +324,8 @@ def with_regions(node: Node, regions: Sequence[Region]) -> Node:
         case ForkNode():
             head, *bodies = regions
             return replace(node, head=head, bodies=tuple(bodies))
-    changes: dict[str, Any] = dict(zip(_region_names(type(node)), regions, strict=True))
+    names = [item.name for item in fields(node) if isinstance(getattr(node, item.name), Region)]
+    changes: dict[str, Any] = dict(zip(names, regions, strict=True))
     return replace(node, **changes)
 
 
