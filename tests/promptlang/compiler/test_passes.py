@@ -692,3 +692,46 @@ def test_a_beam_lets_its_prompts_go_unless_a_path_is_adopted(run: Runner) -> Non
     _, after = run.both(SEARCH, "last_use", goal="fox")
     beams = {node.name: node.keeps_prompts for node in walk(after.graph.body) if isinstance(node, BeamNode)}
     assert beams == {"paths": True, "unread_paths": False}
+
+
+def test_what_was_taken_out_says_where_it_stood_among_what_is_left(run: Runner) -> None:
+    graphs = run.graphs("""
+        const LEVEL = 2
+
+        program main():
+            "One"
+            " two"
+            if LEVEL > 1:
+                if LEVEL > 3:
+                    unread = ask()
+                unread_too = ask()
+            x = gen(max_tokens=2)
+            return x
+
+        program ask():
+            x = gen(max_tokens=2)
+            return x
+        """)
+    optimised = optimise(graphs)
+    gone = [finding for finding in optimised.findings["main"] if finding.removed]
+    kept = {node.id for node in walk(optimised.graphs["main"].body)}
+    assert len(gone) == 2
+    assert all(finding.around is None for finding in gone)
+    assert {finding.after for finding in gone} <= {None, *kept, *(finding.node.id for finding in gone)}
+
+
+def test_a_branch_of_a_branch_that_is_adopted_keeps_its_prompt(run: Runner) -> None:
+    _, marked = run.both(
+        """
+        program main():
+            "The fox"
+            fork 2 as b:
+                fork 2 as inner:
+                    x = gen(max_tokens=3)
+            adopt b[0].inner[1]
+            y = gen(max_tokens=3)
+            return [x, y]
+        """,
+        "last_use",
+    )
+    assert all(node.keeps_prompts for node in walk(marked.graph.body) if isinstance(node, ForkNode))
