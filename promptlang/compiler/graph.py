@@ -104,11 +104,27 @@ class LetNode(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class CallNode(Node):
-    """Runs a program on a prompt of its own. `callee` names it in the graph's bundle; `arguments` are bound by name."""
+    """Runs a program on a prompt of its own.
+
+    Attributes:
+        callee: its name in the graph's bundle.
+        arguments: bound by name.
+        skipped: calls of the program right before it that were taken out; they count in its name (set by a pass).
+        is_started: a `StartNode` before it has begun the call; here its value is bound (set by a pass).
+    """
 
     target: str | None
     callee: str
     arguments: dict[str, Expression]
+    skipped: int = 0
+    is_started: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartNode(Node):
+    """Begins a call before its place, so that it runs beside what stands between (put in by a pass)."""
+
+    call: CallNode
 
 
 @dataclass(frozen=True)
@@ -317,7 +333,12 @@ def with_regions(node: Node, regions: Sequence[Region]) -> Node:
 
 def map_regions(region: Region, change: Callable[[Region], Region]) -> Region:
     """The region with every region in it changed, and itself last."""
-    nodes = (with_regions(node, [map_regions(inner, change) for inner in node.regions]) for node in region.nodes)
+    nodes = []
+    for node in region.nodes:
+        regions = []
+        for inner in node.regions:
+            regions.append(map_regions(inner, change))  # noqa: PERF401 - a comprehension doubles the depth of the stack
+        nodes.append(with_regions(node, regions) if regions else node)
     return change(Region(tuple(nodes)))
 
 
@@ -352,7 +373,7 @@ def _label(node: Node) -> str:
             return f"{kind} as {name}"
         case KeepNode(kind=by) | JumpNode(kind=by):
             return f"{kind} {by}"
-        case CallNode(callee=callee) | UseNode(callee=callee):
+        case CallNode(callee=callee) | UseNode(callee=callee) | StartNode(call=CallNode(callee=callee)):
             return f"{kind} {callee}"
         case ToolNode(tool=tool):
             return f"{kind} {tool.name}"

@@ -52,6 +52,8 @@ def _line_of(step: Step) -> str:
         return f'"{short(step.label)}"'
     if step.kind == "require" and any(group.steps for group in step.groups):
         return f"again until met: {short(step.label)}"
+    if step.kind == "start":
+        return f"begin {short(step.label)}"
     return f"{step.label}:" if step.kind == "turn" else short(step.label)
 
 

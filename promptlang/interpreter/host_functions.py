@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 from promptlang.compiler.graph import Graph, Tool, ToolNode
-from promptlang.compiler.passes.facts import called_by
+from promptlang.compiler.walk import called_by
 from promptlang.grammar.reader import validate
 from promptlang.grammar.shapes import describe
 from promptlang.syntax.loader import shown_path

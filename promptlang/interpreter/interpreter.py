@@ -24,13 +24,14 @@ from promptlang.compiler.graph import (
     ReturnNode,
     ScoreNode,
     SelectNode,
+    StartNode,
     TextNode,
     ToolNode,
     TurnNode,
     UseNode,
     WhileNode,
 )
-from promptlang.compiler.passes.facts import called_by
+from promptlang.compiler.walk import called_by
 from promptlang.interpreter.answers import run_gen, run_score, run_select
 from promptlang.interpreter.beams import run_beam
 from promptlang.interpreter.flow import run_for, run_if, run_jump, run_require, run_while
@@ -40,7 +41,7 @@ from promptlang.interpreter.host_functions import ToolFunction
 from promptlang.interpreter.loop import EngineLoop
 from promptlang.interpreter.machine import Handler, Machine, Requires, located
 from promptlang.interpreter.observer import Observer, SilentObserver, Watched
-from promptlang.interpreter.programs import run_call, run_program, run_return, run_use
+from promptlang.interpreter.programs import run_call, run_program, run_return, run_start, run_use
 from promptlang.interpreter.prompts import run_pin, run_text, run_turn
 from promptlang.interpreter.run import Frame, Outcome, Run
 from promptlang.interpreter.tasks import Task
@@ -60,6 +61,7 @@ HANDLERS: Mapping[type[Node], Handler] = {
     ScoreNode: run_score,
     LetNode: run_let,
     CallNode: run_call,
+    StartNode: run_start,
     ToolNode: run_tool,
     UseNode: run_use,
     IfNode: run_if,

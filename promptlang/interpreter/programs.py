@@ -1,9 +1,10 @@
 """Programs, the programs that they call, fragments, and what they return."""
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-from promptlang.compiler.graph import CallNode, ReturnNode, UseNode
+from promptlang.compiler.graph import CallNode, ReturnNode, StartNode, UseNode
 from promptlang.diagnostics.source import Span
 from promptlang.grammar.reader import validate
 from promptlang.interpreter.machine import Machine
@@ -38,6 +39,10 @@ async def run_program(machine: Machine, frame: Frame) -> Value:
 
 async def run_call(machine: Machine, node: CallNode, frame: Frame) -> None:
     """Start a program on a prompt of its own; who reads its result waits for it."""
+    if node.is_started:
+        _bind_started(node, frame)
+        return
+    frame.called[node.callee] += node.skipped
     if len(frame.path) >= DEEPEST_CALL:
         raise RunError(f"calls nest deeper than {DEEPEST_CALL}", node.span, frame.path)
     graph = machine.graphs[node.callee]
@@ -56,6 +61,20 @@ def _ended(run: Run, path: tuple[str, ...]) -> None:
     """The run itself says at its end that its observer failed."""
     with suppress(WatcherError):
         run.observer.ended(path)
+
+
+async def run_start(machine: Machine, node: StartNode, frame: Frame) -> None:
+    """Start a program before the place where its result is bound."""
+    await run_call(machine, replace(node.call, target=None), frame)
+    frame.started[node.call.id] = frame.pending[-1]
+
+
+def _bind_started(node: CallNode, frame: Frame) -> None:
+    """Bind a call that runs already; from here on it is as if it began here."""
+    task = frame.started.pop(node.id)
+    frame.pending.remove(task)
+    frame.pending.append(task)
+    frame.bind(node.target, task)
 
 
 def bound(callee: Signature, given: dict[str, Any], span: Span, path: tuple[str, ...]) -> dict[str, Any]:

@@ -70,6 +70,7 @@ class Frame:
         pins: lengths of the prompt that `pin` asked to keep, not locked yet.
         said: what was added to the prompt, without markup.
         logprob: of all that the model wrote.
+        started: calls that began before their place, by the node that will bind them.
         visits, called: how often each node ran, and each program was called.
         has_asked: whether the model was asked on this prompt.
     """
@@ -87,6 +88,7 @@ class Frame:
     pins: list[int] = field(default_factory=list)
     said: str = ""
     logprob: float = 0.0
+    started: dict[int, Task[Any]] = field(default_factory=dict)
     visits: Counter[int] = field(default_factory=Counter)
     called: Counter[str] = field(default_factory=Counter)
     has_asked: bool = False

@@ -22,7 +22,7 @@ from promptlang.compiler.graph import (
     UseNode,
     WhileNode,
 )
-from promptlang.compiler.passes.facts import inside
+from promptlang.compiler.walk import inside
 from promptlang.diagnostics.source import Span
 from promptlang.syntax.ast import Expression, Template
 from promptlang.syntax.walk import names_in

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from promptlang.compiler.graph import GenNode, Graph, Node, SelectNode
-from promptlang.compiler.passes.facts import called_by
 from promptlang.compiler.passes.findings import Graphs
+from promptlang.compiler.walk import called_by
 from promptlang.grammar.shapes import Shape, Str
 from promptlang.values.expressions import EvaluationError, evaluate
 from promptlang.values.values import Value, render_text

@@ -3,14 +3,14 @@
 An expression whose value fails to evaluate stays as it is, so that its fault is reported where and when it happens.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from itertools import groupby
 from typing import Any
 
-from promptlang.compiler.graph import Graph, IfNode, Node, Region, TextNode, UseNode, walk, with_regions
-from promptlang.compiler.passes.facts import read_names
-from promptlang.compiler.passes.findings import Finding, Graphs, Passed, removal
+from promptlang.compiler.graph import Graph, IfNode, Node, Region, TextNode, UseNode, with_regions
+from promptlang.compiler.passes.findings import Finding, Graphs, Passed, Places
+from promptlang.compiler.walk import bound_in, read_names
 from promptlang.diagnostics.source import Span
 from promptlang.syntax.ast import AstNode, Comprehension, Expression, Literal, Template
 from promptlang.syntax.walk import names_in
@@ -22,42 +22,41 @@ NAME = "fold"
 Constants = Mapping[str, Value]
 
 
-def fold(graph: Graph, graphs: Graphs) -> Passed:
+def fold(graphs: Graphs) -> dict[str, Passed]:
     """Evaluate constant expressions, drop what a constant condition rules out, and join adjacent texts."""
-    assigned = {parameter.name for parameter in graph.parameters} | _assigned(graph.body)
-    folding = _Folding(graph)
-    body = folding.region(graph.body, _without(graph.constants, assigned))
-    return Passed(replace(graph, body=body), tuple(folding.findings))
+    return {name: _Folding(graph).folded() for name, graph in graphs.items()}
 
 
-def _assigned(region: Region) -> set[str]:
-    return {name for node in walk(region) for name in node.writes}
-
-
-def _without(constants: Constants, names: set[str]) -> Constants:
+def _without(constants: Constants, names: Collection[str]) -> Constants:
     return {name: value for name, value in constants.items() if name not in names}
 
 
 class _Folding:
-    """One program being folded."""
+    """One program being folded. A name that is bound anywhere in a scope is no constant there."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self.findings: list[Finding] = []
+        self._bound = {scope: set(names) for scope, names in bound_in(graph).items()}
+        self._places = Places(graph.body)
+        self._findings: list[Finding] = []
 
-    def region(self, region: Region, constants: Constants) -> Region:
-        nodes = [folded for node in region.nodes for folded in self._node(node, constants)]
+    def folded(self) -> Passed:
+        body = self._region(self._graph.body, _without(self._graph.constants, self._bound[None]))
+        return Passed(replace(self._graph, body=body), tuple(self._findings))
+
+    def _region(self, region: Region, constants: Constants) -> Region:
+        nodes: list[Node] = []
+        for node in region.nodes:
+            within = constants
+            if isinstance(node, UseNode):
+                within = _without(node.constants, self._bound[node.id])
+            regions = []
+            for inner in node.regions:
+                regions.append(self._region(inner, within))  # noqa: PERF401 - each frame counts where blocks nest
+            folded = with_regions(_with_folded_expressions(node, constants), regions)
+            nodes += self._decided(folded) if isinstance(folded, IfNode) else [folded]
         groups = [list(group) for _, group in groupby(nodes, key=lambda node: isinstance(node, TextNode))]
         return Region(tuple(node for group in groups for node in self._join(group)))
-
-    def _node(self, node: Node, constants: Constants) -> list[Node]:
-        inner = constants
-        if isinstance(node, UseNode):
-            own = {parameter.name for parameter in node.parameters} | _assigned(node.body)
-            inner = _without(node.constants, own)
-        node = _with_folded_expressions(node, constants)
-        node = with_regions(node, [self.region(region, inner) for region in node.regions])
-        return self._decided(node) if isinstance(node, IfNode) else [node]
 
     def _decided(self, node: IfNode) -> list[Node]:
         """An `if` without the bodies that can't run; its contents alone where nothing is left to decide."""
@@ -81,7 +80,7 @@ class _Folding:
 
     def _drop(self, regions: list[Region], why: str) -> None:
         nodes = [node for region in regions for node in region.nodes]
-        self.findings += [removal(NAME, node, f"never runs: {why}", self._graph) for node in nodes]
+        self._findings += [self._places.removal(NAME, node, f"never runs: {why}") for node in nodes]
 
     def _join(self, group: list[Node]) -> list[Node]:
         """Neighbouring texts as one; other nodes as they are."""
@@ -92,7 +91,7 @@ class _Folding:
         parts = tuple(part for node in texts for part in node.text.parts)
         whole = Template(parts=_merged(parts), span=first.text.span)
         reads = frozenset(name for node in texts for name in node.reads)
-        self.findings.append(Finding(NAME, first, f"{len(texts)} texts joined"))
+        self._findings.append(Finding(NAME, first, f"{len(texts)} texts joined"))
         return [replace(first, text=whole, reads=reads)]
 
 
@@ -130,7 +129,7 @@ def _folded(expression: Expression, constants: Constants) -> Expression:
         if value is not None:
             return value
     if isinstance(expression, Comprehension):
-        constants = _without(constants, set(expression.targets))
+        constants = _without(constants, expression.targets)
     if isinstance(expression, Template):
         return replace(expression, parts=_merged(tuple(_part(part, constants) for part in expression.parts)))
     folded = _inside(expression, constants)

@@ -9,14 +9,19 @@ from dataclasses import replace
 from itertools import takewhile
 
 from promptlang.compiler.graph import ForkNode, Graph, Node, Region, TextNode, TurnNode, map_regions
-from promptlang.compiler.passes.facts import content, inside
 from promptlang.compiler.passes.findings import Finding, Graphs, Passed
+from promptlang.compiler.walk import content, inside
+from promptlang.syntax.ast import Literal, Name
 
 NAME = "hoist"
 
 
-def hoist(graph: Graph, graphs: Graphs) -> Passed:
+def hoist(graphs: Graphs) -> dict[str, Passed]:
     """Move what branches begin with in common before the branches."""
+    return {name: _hoisted(graph) for name, graph in graphs.items()}
+
+
+def _hoisted(graph: Graph) -> Passed:
     findings: list[Finding] = []
 
     def change(region: Region) -> Region:
@@ -41,8 +46,16 @@ def _common(node: ForkNode) -> int:
 
 
 def _is_shared(nodes: tuple[Node, ...], own: set[str]) -> bool:
-    """Whether nodes, one a branch, are the same text, and no branch's own variable is in it."""
+    """Whether nodes, one a branch, are the same text, which can't fail, and no branch's own variable is in it."""
     everything = list(inside(nodes))
-    is_text = all(isinstance(node, TextNode | TurnNode) for node in everything)
+    is_text = all(isinstance(node, TurnNode) or (isinstance(node, TextNode) and _is_sure(node)) for node in everything)
     is_common = all(own.isdisjoint(node.reads) for node in everything)
-    return is_text and is_common and all(content(node) == content(nodes[0]) for node in nodes)
+    if not (is_text and is_common):
+        return False
+    first = content(Region(nodes[:1]))
+    return all(content(Region((node,))) == first for node in nodes[1:])
+
+
+def _is_sure(text: TextNode) -> bool:
+    """Whether a text can't fail: a fault belongs to the branch that it happens in."""
+    return all(isinstance(part, str | Literal | Name) for part in text.text.parts)

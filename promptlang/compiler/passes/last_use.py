@@ -26,6 +26,7 @@ from promptlang.compiler.graph import (
     ReturnNode,
     ScoreNode,
     SelectNode,
+    StartNode,
     TextNode,
     ToolNode,
     TurnNode,
@@ -34,13 +35,19 @@ from promptlang.compiler.graph import (
     walk,
     with_regions,
 )
+from promptlang.compiler.passes.facts import ASKS
 from promptlang.compiler.passes.findings import Finding, Graphs, Passed
+from promptlang.compiler.walk import bound_by, in_frame
 
 NAME = "last_use"
 
 
-def last_use(graph: Graph, graphs: Graphs) -> Passed:
+def last_use(graphs: Graphs) -> dict[str, Passed]:
     """Mark the nodes after which a prompt is not read again, and the forks of which no branch is adopted."""
+    return {name: _marked(graph) for name, graph in graphs.items()}
+
+
+def _marked(graph: Graph) -> Passed:
     marking = _Marking(_adopted_names(graph))
     body, _ = marking.region(graph.body, False)
     return Passed(replace(graph, body=body), tuple(marking.findings))
@@ -48,19 +55,28 @@ def last_use(graph: Graph, graphs: Graphs) -> Passed:
 
 def _adopted_names(graph: Graph) -> set[str]:
     """The names whose value may be, or may hold, a branch that is adopted."""
-    nodes = list(walk(graph.body))
-    names = {name for node in nodes if isinstance(node, AdoptNode) for name in node.reads}
-    known = -1
-    while known != len(names):
-        known = len(names)
-        names |= {name for node in nodes if names & _bound(node) for name in node.reads}
+    sources: dict[str, set[str]] = {}
+    waiting: list[str] = []
+    for node in walk(graph.body):
+        if isinstance(node, AdoptNode):
+            waiting += node.reads
+        fields = _fields(node) if isinstance(node, ForkNode | BeamNode) else frozenset()
+        given = [parameter.name for parameter in node.parameters] if isinstance(node, UseNode) else []
+        for name in (*bound_by(node), *given):
+            sources.setdefault(name, set()).update(node.reads, fields)
+    names: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in names:
+            names.add(name)
+            waiting += sources.get(name, ())
     return names
 
 
-def _bound(node: Node) -> set[str]:
-    given = {parameter.name for parameter in node.parameters} if isinstance(node, UseNode) else set()
-    targets = set(node.targets) if isinstance(node, ForkNode) else set()
-    return set(node.writes) | given | targets
+def _fields(node: ForkNode | BeamNode) -> frozenset[str]:
+    """The names that a branch's fields have: each may hold branches of its own."""
+    nodes = (inner for region in node.regions for inner in in_frame(region.nodes))
+    return frozenset(name for inner in nodes for name in inner.writes)
 
 
 class _Marking:
@@ -80,7 +96,7 @@ class _Marking:
 
     def _node(self, node: Node, later: bool) -> tuple[Node, bool]:
         match node:
-            case TextNode() | LetNode() | CallNode() | ToolNode() | LogNode() | KeepNode() | PinNode():
+            case TextNode() | LetNode() | CallNode() | StartNode() | ToolNode() | LogNode() | KeepNode() | PinNode():
                 return node, later
             case AdoptNode() | ReturnNode():
                 return node, False
@@ -106,9 +122,7 @@ class _Marking:
         return [region for region, _ in marked], any(before for _, before in marked)
 
     def _loop(self, node: Node, later: bool) -> Node:
-        asks = any(
-            isinstance(inner, GenNode | SelectNode | ScoreNode | ForkNode | BeamNode) for inner in walk(Region((node,)))
-        )
+        asks = any(isinstance(inner, (*ASKS, ForkNode, BeamNode)) for inner in walk(Region((node,))))
         return self._ended(node, later) if asks else node
 
     def _fork(self, node: ForkNode) -> ForkNode:

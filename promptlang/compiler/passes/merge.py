@@ -7,23 +7,29 @@ differ in nothing but their random numbers. A `keep` in the body compares branch
 
 from dataclasses import replace
 
-from promptlang.compiler.graph import ForkNode, Graph, KeepNode, Node, PinNode, Region, map_regions
-from promptlang.compiler.passes.facts import called_by, content, is_greedy, is_pure, keeps_in
+from promptlang.compiler.graph import ForkNode, Graph, Node, Region, map_regions
+from promptlang.compiler.passes.facts import Facts
 from promptlang.compiler.passes.findings import Finding, Graphs, Passed
+from promptlang.compiler.walk import content, keeps_in
 from promptlang.syntax.ast import Literal
 
 NAME = "merge"
 
 
-def merge(graph: Graph, graphs: Graphs) -> Passed:
+def merge(graphs: Graphs) -> dict[str, Passed]:
     """Mark the forks whose branches are all equal."""
+    facts = Facts(graphs)
+    return {name: _merged(graph, facts) for name, graph in graphs.items()}
+
+
+def _merged(graph: Graph, facts: Facts) -> Passed:
     findings: list[Finding] = []
 
     def change(region: Region) -> Region:
         return Region(tuple(marked(node) for node in region.nodes))
 
     def marked(node: Node) -> Node:
-        if not isinstance(node, ForkNode) or not _is_uniform(node, graphs):
+        if not isinstance(node, ForkNode) or not _is_uniform(node, facts):
             return node
         findings.append(Finding(NAME, node, "all branches are equal: one runs, the others are copies"))
         return replace(node, is_merged=True)
@@ -31,25 +37,17 @@ def merge(graph: Graph, graphs: Graphs) -> Passed:
     return Passed(replace(graph, body=map_regions(graph.body, change)), tuple(findings))
 
 
-def _is_uniform(node: ForkNode, graphs: Graphs) -> bool:
+def _is_uniform(node: ForkNode, facts: Facts) -> bool:
     if node.kind == "each" or _is_single(node) or keeps_in(node.bodies[0]):
         return False
-    if any(content(body) != content(node.bodies[0]) for body in node.bodies):
+    body = node.bodies[0]
+    if not (facts.is_pure(body.nodes) and facts.is_repeatable(body.nodes)):
         return False
-    body = node.bodies[0].nodes
-    return is_pure(body, graphs) and all(map(_is_repeatable, called_by(body, graphs)))
+    first = content(body)
+    return all(content(other) == first for other in node.bodies[1:])
 
 
 def _is_single(node: ForkNode) -> bool:
     if node.kind == "arms":
         return len(node.arms) == 1
     return isinstance(node.over, Literal) and node.over.value in (0, 1)
-
-
-def _is_repeatable(node: Node) -> bool:
-    """Whether a node does the same whenever it runs. Who is first at a `keep first` depends on the company."""
-    if isinstance(node, PinNode):
-        return False
-    if isinstance(node, KeepNode):
-        return node.kind != "first"
-    return is_greedy(node)

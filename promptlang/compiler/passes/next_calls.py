@@ -8,35 +8,28 @@ the longest way through an `if` or a fork counts, and a program that calls itsel
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from heapq import nsmallest
 
-from promptlang.compiler.graph import (
-    BeamNode,
-    CallNode,
-    Distances,
-    ForNode,
-    GenNode,
-    Graph,
-    Node,
-    Region,
-    RequireNode,
-    ReturnNode,
-    ScoreNode,
-    SelectNode,
-    WhileNode,
-    with_regions,
-)
+from promptlang.compiler.graph import CallNode, Distances, Graph, Node, Region, ReturnNode, StartNode, with_regions
+from promptlang.compiler.passes.facts import ASKS, REPEATS
 from promptlang.compiler.passes.findings import Finding, Graphs, Passed
+from promptlang.compiler.walk import callees_first
 
 NAME = "next_calls"
-
-_GO_ROUND = (ForNode, WhileNode, BeamNode, RequireNode)
-"""Nodes whose body may run again after its end."""
-_REPEATS = (ForNode, WhileNode, BeamNode, RequireNode)
+MOST_PROGRAMS = 64
+"""The most programs that are noted before a node, the nearest: for what comes later than these no room is kept."""
 
 
-def next_calls(graph: Graph, graphs: Graphs) -> Passed:
+def next_calls(graphs: Graphs) -> dict[str, Passed]:
     """Note before each node of a program which programs will be called from there on, and how soon."""
-    marking = _Marking(graphs)
+    spans: dict[str, _Span] = {}
+    for name in callees_first(graphs):
+        spans[name] = _Marking(spans).span(graphs[name].body)
+    return {name: _marked(graph, spans) for name, graph in graphs.items()}
+
+
+def _marked(graph: Graph, spans: "dict[str, _Span]") -> Passed:
+    marking = _Marking(spans)
     first = marking.span(graph.body).first
     if not first:
         return Passed(graph)
@@ -59,24 +52,32 @@ class _Span:
 
     def before(self, after: Distances) -> Distances:
         """What lies ahead of its start, given what lies ahead of its end."""
+        if not self.calls and not self.first:
+            return after
         return _nearest([self.first, {program: distance + self.calls for program, distance in after.items()}])
 
 
 class _Marking:
-    """Goes through a program backwards."""
+    """Goes through a program backwards.
 
-    def __init__(self, graphs: Graphs) -> None:
-        self._graphs = graphs
-        self._programs: dict[str, _Span] = {}
+    Args:
+        spans: of the programs that it calls; one that is missing calls itself.
+    """
+
+    def __init__(self, spans: dict[str, _Span]) -> None:
+        self._programs = spans
+        self._spans: dict[int, _Span] = {}
 
     def region(self, region: Region, after: Distances) -> Region:
         """The region marked, given what lies ahead of its end."""
         nodes: list[Node] = []
         for node in reversed(region.nodes):
             ahead = {} if isinstance(node, ReturnNode) else self._span_of(node).before(after)
-            inside = _nearest([after, ahead]) if isinstance(node, _REPEATS) else after
-            marked = with_regions(node, [self.region(inner, inside) for inner in node.regions])
-            nodes.append(replace(marked, next_calls=ahead))
+            inside = _nearest([after, ahead]) if isinstance(node, REPEATS) else after
+            regions = []
+            for inner in node.regions:
+                regions.append(self.region(inner, inside))  # noqa: PERF401 - each frame counts where blocks nest
+            nodes.append(replace(with_regions(node, regions), next_calls=ahead))
             after = ahead
         return Region(tuple(reversed(nodes)))
 
@@ -89,20 +90,21 @@ class _Marking:
         return whole
 
     def _span_of(self, node: Node) -> _Span:
-        match node:
-            case GenNode() | SelectNode() | ScoreNode():
-                return _Span(1, {})
-            case CallNode():
-                called = self._program(node.callee)
-                return _Span(called.calls, {**called.first, node.callee: 0})
-        inside = [self.span(region) for region in node.regions]
-        return _Span(max((span.calls for span in inside), default=0), _nearest(span.first for span in inside))
+        if node.id not in self._spans:
+            self._spans[node.id] = self._new_span(node)
+        return self._spans[node.id]
 
-    def _program(self, name: str) -> _Span:
-        if name not in self._programs:
-            self._programs[name] = _Span(1, {})
-            self._programs[name] = self.span(self._graphs[name].body)
-        return self._programs[name]
+    def _new_span(self, node: Node) -> _Span:
+        call = node.call if isinstance(node, StartNode) else node
+        if isinstance(call, CallNode):
+            if call.is_started:
+                return _Span(0, {})
+            called = self._programs.get(call.callee, _Span(1, {}))
+            return _Span(called.calls, _nearest([called.first, {call.callee: 0}]))
+        spans = [_Span(1, {})] if isinstance(node, ASKS) else []
+        for region in node.regions:
+            spans.append(self.span(region))  # noqa: PERF401 - each frame counts where blocks nest
+        return _Span(max((span.calls for span in spans), default=0), _nearest(span.first for span in spans))
 
 
 def _nearest(ways: Iterable[Distances]) -> Distances:
@@ -111,4 +113,6 @@ def _nearest(ways: Iterable[Distances]) -> Distances:
     for way in ways:
         for program, distance in way.items():
             nearest[program] = min(distance, nearest.get(program, distance))
+    if len(nearest) > MOST_PROGRAMS:
+        return dict(nsmallest(MOST_PROGRAMS, nearest.items(), key=lambda item: item[1]))
     return nearest

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from promptlang.compiler.graph import Graph
+from promptlang.compiler.graph import Graph, walk
 from promptlang.compiler.passes.dead import dead
 from promptlang.compiler.passes.early import early
-from promptlang.compiler.passes.findings import Finding, Pass
+from promptlang.compiler.passes.findings import Finding, Pass, Places
 from promptlang.compiler.passes.fold import fold
 from promptlang.compiler.passes.hoist import hoist
 from promptlang.compiler.passes.last_use import last_use
@@ -56,11 +56,21 @@ def optimise(graphs: Mapping[str, Graph], names: Sequence[str] = tuple(PASSES)) 
     for name, run in PASSES.items():
         if name not in names:
             continue
-        passed = {program: run(graph, current) for program, graph in current.items()}
-        for program, result in passed.items():
+        for program, result in run(current).items():
             current[program] = result.graph
             findings[program] += result.findings
-    return Optimised(current, findings)
+    settled = {name: _settled(found, graphs[name], current[name]) for name, found in findings.items()}
+    return Optimised(current, settled)
+
+
+def _settled(findings: list[Finding], before: Graph, after: Graph) -> list[Finding]:
+    """The findings with the places of what was removed as they are after all passes."""
+    removed = {finding.node.id for finding in findings if finding.removed}
+    if not removed:
+        return findings
+    kept = {node.id for node in walk(after.body)}
+    places = Places(before.body)
+    return [places.settled(finding, kept, removed) if finding.removed else finding for finding in findings]
 
 
 def pass_names(text: str) -> tuple[str, ...]:
