@@ -13,8 +13,9 @@ from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.cache.eviction import make_policy
 from promptlang.runtime.cache.kv_pool import KvPool
+from promptlang.runtime.cache.pins import Pin, Pins
 from promptlang.runtime.cache.prefix_cache import Tokens as PromptTokens
-from promptlang.runtime.cache.radix_tree import ExpectedRead, Node, RadixTree
+from promptlang.runtime.cache.radix_tree import ExpectedRead, RadixTree
 from promptlang.runtime.cache.sequence import KvCache
 from promptlang.runtime.cache.slots import SlotAllocator
 from promptlang.runtime.generation import GenerateJob
@@ -81,7 +82,7 @@ class Engine:
         self.tree = RadixTree(SlotAllocator(size), make_policy(options.policy))
         self.cache = KvCache(self.tree.allocator, self.tree, options.shares)
         self.usage = Usage()
-        self._pins = 0
+        self._pins = Pins(self.tree, size // 2)
         self._scheduler = Scheduler(self.cache, options.tokens_a_step, options.answers_at_once)
 
     def _pool_size(self, options: EngineOptions) -> int:
@@ -150,22 +151,14 @@ class Engine:
         """
         return ExpectedRead(self.tree, self.tree.find(tokens), at)
 
-    def pin(self, tokens: Ordered[int]) -> Node | None:
-        """Lock what is computed of a prefix until `unpin`; None where nothing is, or pins hold half the pool."""
-        keys = np.array(tokens, dtype=np.int32)
-        if self.tree.locked + len(keys) > self.cache.allocator.size // 2:
-            return None
-        match = self.tree.match(keys)
-        if not match.length:
-            return None
-        self.tree.lock(match.node)
-        self._pins += 1
-        return match.node
+    def pin(self, tokens: Ordered[int]) -> Pin:
+        """Keep a prefix in the cache until `unpin`, as far as half the pool allows; what is not computed yet, from
+        when it is."""
+        return self._pins.add(np.array(tokens, dtype=np.int32))
 
-    def unpin(self, node: Node) -> None:
-        """Let go of what `pin` locked."""
-        self.tree.unlock(node)
-        self._pins -= 1
+    def unpin(self, pin: Pin) -> None:
+        """Let go of what `pin` keeps."""
+        self._pins.release(pin)
 
     def _refuse_oversized(self, request: Request) -> None:
         prompt = len(request.prompt.flush())
@@ -210,6 +203,7 @@ class Engine:
             job.computed()
         timed = TimedLogits(logits)
         self._deliver(work, timed)
+        self._pins.update()
         scheduler.retire()
         self._refuse_lost_slots()
         model_seconds = passed - planned + timed.seconds
@@ -284,8 +278,11 @@ class Engine:
         free, cached, size = self.cache.allocator.available, self.tree.size, self.cache.allocator.size
         if free + cached != size:
             raise CacheFault(f"internal error: {free} free and {cached} cached slots are not the {size} of the pool")
-        if self.tree.locked and not self._pins:
-            raise CacheFault(f"internal error: {self.tree.locked} cached tokens are locked, and nothing runs")
+        if self.tree.locked != self.tree.pinned:
+            raise CacheFault(
+                f"internal error: {self.tree.locked} cached tokens are locked, {self.tree.pinned} of them pinned, and "
+                "nothing runs"
+            )
 
     def check(self) -> None:
         """Assert that nothing has leaked; only when idle."""

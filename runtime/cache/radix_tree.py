@@ -31,9 +31,11 @@ class Node:
 
     Attributes:
         tokens, slots: int32 [N], what the edge holds; empty at a root.
+        end: tokens from the start of the prompt to where the edge ends.
         parent: None at a root; of an evicted node, where it was.
         children: by the first token of their edges.
         locks: locks at this node and below it.
+        pins: those of the locks that `pin` took.
         holds: live prompts that end here.
         uses: when running programs will read up to here again, in their unit of time, ascending.
         is_spent: programs held it or expected to use it, and no longer do.
@@ -47,6 +49,7 @@ class Node:
         "_runs",
         "born",
         "children",
+        "end",
         "hits",
         "holds",
         "is_evicted",
@@ -54,6 +57,7 @@ class Node:
         "last_use",
         "locks",
         "parent",
+        "pins",
         "slots",
         "ticket",
         "tokens",
@@ -64,8 +68,10 @@ class Node:
         self.tokens = tokens
         self.slots = slots
         self.parent = parent
+        self.end: int = len(tokens) + (parent.end if parent is not None else 0)
         self.children: dict[int, Node] = {}
         self.locks = 0
+        self.pins = 0
         self.holds = 0
         self.uses: list[int] = []
         self.is_spent = False
@@ -105,12 +111,14 @@ class RadixTree:
         allocator: as given.
         evictable: cached tokens that no lock protects.
         locked: cached tokens under a lock.
+        pinned: those of them that are pinned, each counted once.
     """
 
     def __init__(self, allocator: SlotAllocator, policy: Policy) -> None:
         self.allocator = allocator
         self.evictable = 0
         self.locked = 0
+        self.pinned = 0
         self._policy = policy
         self._roots: dict[Namespace, Node] = {}
         self._nodes = 0
@@ -148,7 +156,10 @@ class RadixTree:
     def find(self, tokens: Tokens, namespace: Namespace = ()) -> Node:
         """The node that ends at the end of the longest cached prefix of `tokens` (int32 [N]). It does not count as a
         use; an edge is split where need be."""
-        node = self._root(namespace)
+        return self.follow(self._root(namespace), tokens)
+
+    def follow(self, node: Node, tokens: Tokens) -> Node:
+        """As `find`, for tokens (int32 [N]) that come behind `node`, which was not evicted."""
         for child, shared in _walk(node, tokens):
             node = child if shared == len(child.tokens) else self._split(child, shared)
         return node
@@ -200,7 +211,8 @@ class RadixTree:
         """
         assert node.parent is not None
         upper = Node(node.tokens[:at], node.slots[:at], node.parent, node.born)
-        upper.locks, upper.last_use, upper.hits = node.locks, node.last_use, node.hits
+        upper.locks, upper.pins = node.locks, node.pins
+        upper.last_use, upper.hits = node.last_use, node.hits
         node.parent.children[int(upper.tokens[0])] = upper
         node.keep(at, len(node.tokens))
         node.parent = upper
@@ -247,6 +259,32 @@ class RadixTree:
                 self.locked -= len(each.tokens)
                 self.evictable += len(each.tokens)
         self._enqueue(node)
+
+    def pin(self, node: Node) -> None:
+        """A lock that is no running request's: it counts in `pinned` until `unpin`.
+
+        Raises:
+            ValueError: the node was evicted.
+        """
+        self.lock(node)
+        for each in _upwards(node):
+            if not each.pins:
+                self.pinned += len(each.tokens)
+            each.pins += 1
+
+    def unpin(self, node: Node) -> None:
+        """Take back one pin of `node`.
+
+        Raises:
+            ValueError: the node is not pinned.
+        """
+        if not node.pins:
+            raise ValueError("unpin of a node that is not pinned")
+        for each in _upwards(node):
+            each.pins -= 1
+            if not each.pins:
+                self.pinned -= len(each.tokens)
+        self.unlock(node)
 
     def hold(self, node: Node) -> None:
         """A live prompt ends at `node`: it is evicted only after all that no prompt holds. Where it is
@@ -344,6 +382,7 @@ class RadixTree:
         self.evictable -= len(gone)
         if kept:
             leaf.keep(0, kept)
+            leaf.end -= len(gone)
         else:
             self._remove(leaf)
         return len(gone)
@@ -429,6 +468,7 @@ class RadixTree:
         assert sum(len(node.tokens) for node in edges if not node.locks) == self.evictable, (
             "evictable tokens are miscounted"
         )
+        assert sum(len(node.tokens) for node in edges if node.pins) == self.pinned, "pinned tokens are miscounted"
         queued = {node.ticket: key for key, ticket, node in self._queue if node.ticket == ticket}
         for leaf in filter(_is_evictable_leaf, edges):
             assert leaf.ticket in queued, "a leaf would never be evicted"
@@ -528,10 +568,12 @@ def _caption(tokens: Tokens) -> str:
 def _check_node(node: Node) -> None:
     assert not node.is_evicted, "an evicted node is in the tree"
     assert len(node.tokens) == len(node.slots), "an edge's tokens and slots differ in number"
+    assert node.end == len(node.tokens) + (node.parent.end if node.parent is not None else 0), "a node's end is wrong"
     assert (len(node.tokens) == 0) == (node.parent is None), "only a root has an empty edge"
     assert node.locks >= sum(child.locks for child in node.children.values()), (
         "a parent is locked less than its children"
     )
+    assert node.locks >= node.pins >= sum(child.pins for child in node.children.values()), "a pin is no lock"
     assert node.holds >= 0, "a node is held less than never"
     assert sum(length for _, length in node.runs) == len(node.slots), "a node's runs are stale"
     for first, child in node.children.items():

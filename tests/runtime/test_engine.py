@@ -172,6 +172,30 @@ def test_a_request_that_does_not_fit_beside_what_is_pinned_fails_alone(cold: dic
     engine.check()
 
 
+def test_what_is_pinned_before_it_is_computed_stays_from_then_on() -> None:
+    engine = tiny_engine(tokens=120)
+    tokens = prompt_of(engine, FOX).flush()
+    pin = engine.pin(tokens)
+    run(engine, [FOX + "a", FOX + "b"])
+    run(engine, ["How are you? " * 6, "the dog sleeps " * 8], max_tokens=2)
+    assert engine.tree.peek(np.array(tokens, np.int32)) == len(tokens) == engine.tree.locked
+    engine.unpin(pin)
+    assert engine.tree.locked == 0
+
+
+def test_pins_keep_no_more_than_half_the_pool_whatever_runs() -> None:
+    engine = tiny_engine(tokens=100)
+    pin = engine.pin(prompt_of(engine, FOX * 7).flush())
+    run(engine, [FOX * 7])
+    assert pin.length == engine.tree.locked == 50
+    other = engine.pin(prompt_of(engine, "How are you?").flush())
+    engine.unpin(pin)
+    run(engine, ["How are you?"])
+    assert other.is_whole
+    engine.unpin(other)
+    engine.check()
+
+
 def test_a_request_beyond_the_models_context_is_refused() -> None:
     with pytest.raises(RequestError, match="2048"):
         ask(tiny_engine(), FOX, max_tokens=2048)
