@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from promptlang.kernels.plan import AttentionPlan, plan
-from promptlang.runtime.cache.slots import Run
+from promptlang.runtime.cache.slots import SlotRun
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Lane:
     tokens: Sequence[int]
     start: int
     slots: npt.NDArray[np.int32]
-    context: tuple[Run, ...]
+    context: tuple[SlotRun, ...]
     wants: Literal["last", "all", "none"] = "last"
 
 

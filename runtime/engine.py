@@ -12,11 +12,12 @@ from promptlang.grammar.constraint import ConstraintError
 from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.cache.eviction import make_policy
+from promptlang.runtime.cache.expected_read import ExpectedRead
+from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.cache.pins import Pin, Pins
-from promptlang.runtime.cache.prefix_cache import Tokens as PromptTokens
-from promptlang.runtime.cache.radix_tree import ExpectedRead, RadixTree
-from promptlang.runtime.cache.sequence import KvCache
+from promptlang.runtime.cache.prefix_cache import TokenIds
+from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.slots import SlotAllocator
 from promptlang.runtime.generation import GenerateJob
 from promptlang.runtime.models.loading import LoadedModel
@@ -138,7 +139,7 @@ class Engine:
         """The time by which reads are expected: how many requests have come to wait."""
         return self._scheduler.asked
 
-    def expect(self, tokens: PromptTokens, at: int) -> ExpectedRead:
+    def expect(self, tokens: TokenIds, at: int) -> ExpectedRead:
         """Tell the cache that a prompt will begin with `tokens`. Only what is cached now is kept for it, and only the
         order of eviction depends on it: a wrong expectation costs time, never a result.
 

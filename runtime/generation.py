@@ -4,7 +4,8 @@ from promptlang.grammar.constraint import Mask, allows
 from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.batch import Lane
-from promptlang.runtime.cache.sequence import KvCache, Sequence
+from promptlang.runtime.cache.kv_cache import KvCache
+from promptlang.runtime.cache.sequence import Sequence
 from promptlang.runtime.requests import Answer, Finish, Generate, Generated
 from promptlang.runtime.sampler import SamplingRow
 from promptlang.runtime.text.stops import AnswerText

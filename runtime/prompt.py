@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from promptlang.runtime.cache.radix_tree import Node, RadixTree
+from promptlang.runtime.cache.radix_node import RadixNode
+from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.text.chat_template import ChatTemplate
 
 
@@ -67,7 +68,7 @@ class Prompt:
         self._tokenizer = tokenizer
         self._template = template
         self._tree = tree
-        self._node: Node | None = None
+        self._node: RadixNode | None = None
         self._roles: tuple[str, ...] = ()
         self._is_closed = False
         self._tail_written = False
@@ -194,7 +195,7 @@ class Prompt:
             self._tree.hold(self._node)
         return twin
 
-    def hold(self, node: Node | None) -> None:
+    def hold(self, node: RadixNode | None) -> None:
         """Say where in the tree the prompt now ends; its KV is the last to be evicted."""
         if self._tree is None:
             return

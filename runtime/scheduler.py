@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from promptlang.runtime.batch import Lane
-from promptlang.runtime.cache.radix_tree import ExpectedRead
-from promptlang.runtime.cache.sequence import KvCache, Sequence
+from promptlang.runtime.cache.expected_read import ExpectedRead
+from promptlang.runtime.cache.kv_cache import KvCache
+from promptlang.runtime.cache.sequence import Sequence
 from promptlang.runtime.requests import Answer
 
 AGEING = 1

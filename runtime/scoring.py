@@ -15,7 +15,8 @@ import numpy.typing as npt
 import torch
 
 from promptlang.runtime.batch import Lane
-from promptlang.runtime.cache.sequence import KvCache, Sequence
+from promptlang.runtime.cache.kv_cache import KvCache
+from promptlang.runtime.cache.sequence import Sequence
 from promptlang.runtime.requests import Answer, Scored, ScoreOptions
 
 Logprobs = npt.NDArray[np.float64]
@@ -29,7 +30,7 @@ show may save all others; more each time, so that a long search has few passes."
 
 
 @dataclass
-class TrieNode:
+class OptionNode:
     """A run of tokens that the same options share.
 
     Attributes:
@@ -45,8 +46,8 @@ class TrieNode:
 
     tokens: list[int]
     option: int | None = None
-    children: "dict[int, TrieNode]" = field(default_factory=dict)
-    parent: "TrieNode | None" = None
+    children: "dict[int, OptionNode]" = field(default_factory=dict)
+    parent: "OptionNode | None" = None
     logprobs: Logprobs = field(default_factory=lambda: np.empty(0))
     total: float = 0.0
     sequence: Sequence | None = None
@@ -58,9 +59,9 @@ class TrieNode:
         return self.tokens if self.children else self.tokens[:-1]
 
 
-def build_trie(options: tuple[tuple[int, ...], ...]) -> TrieNode:
+def build_trie(options: tuple[tuple[int, ...], ...]) -> OptionNode:
     """The compressed trie of some token sequences (none empty, no two equal)."""
-    root = TrieNode([])
+    root = OptionNode([])
     for index, option in enumerate(options):
         node, rest = root, list(option)
         while rest and rest[0] in node.children:
@@ -70,7 +71,7 @@ def build_trie(options: tuple[tuple[int, ...], ...]) -> TrieNode:
                 child = _split(child, shared)
             node, rest = child, rest[shared:]
         if rest:
-            node.children[rest[0]] = TrieNode(rest, parent=node)
+            node.children[rest[0]] = OptionNode(rest, parent=node)
             node = node.children[rest[0]]
         node.option = index
     return root
@@ -80,22 +81,22 @@ def _common(left: list[int], right: list[int]) -> int:
     return next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
 
 
-def _split(node: TrieNode, at: int) -> TrieNode:
+def _split(node: OptionNode, at: int) -> OptionNode:
     assert node.parent is not None
-    upper = TrieNode(node.tokens[:at], parent=node.parent)
+    upper = OptionNode(node.tokens[:at], parent=node.parent)
     node.parent.children[upper.tokens[0]] = upper
     node.tokens, node.parent = node.tokens[at:], upper
     upper.children[node.tokens[0]] = node
     return upper
 
 
-def _cut_long_runs(trie: TrieNode) -> None:
+def _cut_long_runs(trie: OptionNode) -> None:
     for node in walk(trie):
         while len(node.tokens) > LONGEST_RUN:
             _split(node, LONGEST_RUN)
 
 
-def walk(node: TrieNode) -> Iterator[TrieNode]:
+def walk(node: OptionNode) -> Iterator[OptionNode]:
     """The nodes below `node`, itself included, parents first."""
     stack = [node]
     while stack:
@@ -114,9 +115,9 @@ class ScoreJob:
         self.options = request.options
         self._trie = build_trie(request.options)
         _cut_long_runs(self._trie)
-        self._frontier: list[TrieNode] = []
-        self._planned: list[TrieNode] = []
-        self._live: list[TrieNode] = []
+        self._frontier: list[OptionNode] = []
+        self._planned: list[OptionNode] = []
+        self._live: list[OptionNode] = []
         self._best = -np.inf
         self._probe = FIRST_PROBE
         self._trie.place = request.usage.ask(self.sequence.tokens)
@@ -175,12 +176,12 @@ class ScoreJob:
             self._count(node, tokens)
         return lanes or None
 
-    def _owner(self, node: TrieNode) -> Sequence:
+    def _owner(self, node: OptionNode) -> Sequence:
         """Who holds the KV up to where this node begins."""
         parent = node.parent
         return self.sequence if parent is None or parent.sequence is None else parent.sequence
 
-    def _count(self, node: TrieNode, tokens: list[int]) -> None:
+    def _count(self, node: OptionNode, tokens: list[int]) -> None:
         """A trie token is a prompt token of this call: asked for once, computed once."""
         assert node.parent is not None
         usage = self._request.usage
@@ -235,7 +236,7 @@ class ScoreJob:
                 _release(node)
         self._live = [node for node in self._live if node.sequence is not None]
 
-    def _open(self, node: TrieNode, logits: torch.Tensor, normaliser: torch.Tensor) -> None:
+    def _open(self, node: OptionNode, logits: torch.Tensor, normaliser: torch.Tensor) -> None:
         """Score the first token of every child from the row of this node's last token."""
         children = list(node.children.values())
         firsts = torch.tensor([child.tokens[0] for child in children])
@@ -246,7 +247,7 @@ class ScoreJob:
                 self._settle(child)
         self._settle_extended(node)
 
-    def _score_inside(self, node: TrieNode, logits: torch.Tensor, normaliser: torch.Tensor) -> None:
+    def _score_inside(self, node: OptionNode, logits: torch.Tensor, normaliser: torch.Tensor) -> None:
         """Score the rest of a run from its own rows, and its children from the last of them."""
         rest = torch.tensor(node.tokens[1:], dtype=torch.long)
         inside = logits[torch.arange(len(rest)), rest].float() - normaliser[: len(rest)]
@@ -257,17 +258,17 @@ class ScoreJob:
         if node.children:
             self._open(node, logits[-1], normaliser[-1])
 
-    def _settle(self, node: TrieNode) -> None:
+    def _settle(self, node: OptionNode) -> None:
         if node.option is not None and not node.children:
             self._best = max(self._best, node.total)
 
-    def _settle_extended(self, node: TrieNode) -> None:
+    def _settle_extended(self, node: OptionNode) -> None:
         """What goes on from an option takes at most the probability of its first tokens."""
         taken = sum(math.exp(child.logprobs[0]) for child in node.children.values())
         if node.option is not None and taken < 1.0:
             self._best = max(self._best, node.total + math.log1p(-taken))
 
-    def can_win(self, node: TrieNode) -> bool:
+    def can_win(self, node: OptionNode) -> bool:
         """Whether an option at or below a node may have the highest probability: a path's total only falls as it
         grows.
 
@@ -275,7 +276,7 @@ class ScoreJob:
         """
         return self._bound(node) >= self._best
 
-    def _bound(self, node: TrieNode) -> float:
+    def _bound(self, node: OptionNode) -> float:
         """The most that an option at or below this node, or one that it extends, can reach."""
         bound, above = node.total, node.parent
         while above is not None:
@@ -302,9 +303,9 @@ class ScoreJob:
                 found[node.option] = self._option_logprobs(node)
         return found
 
-    def _option_logprobs(self, node: TrieNode) -> Logprobs | None:
+    def _option_logprobs(self, node: OptionNode) -> Logprobs | None:
         pieces = []
-        above: TrieNode | None = node
+        above: OptionNode | None = node
         while above is not None:
             if len(above.logprobs) < len(above.tokens):
                 return None
@@ -320,7 +321,7 @@ class ScoreJob:
         self.sequence.release()
 
 
-def _release(node: TrieNode) -> None:
+def _release(node: OptionNode) -> None:
     assert node.sequence is not None
     node.sequence.release()
     node.sequence = None

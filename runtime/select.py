@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from promptlang.grammar.vocabulary import Vocabulary
-from promptlang.runtime.scoring import TrieNode, build_trie, walk
+from promptlang.runtime.scoring import OptionNode, build_trie, walk
 
 Rule: TypeAlias = Literal["sum", "mean", "prior", "greedy"]
 Options: TypeAlias = tuple[tuple[int, ...], ...]
@@ -118,7 +118,7 @@ def _events(options: Options, logprobs: Logprobs) -> list[float]:
     return result
 
 
-def _nearest(node: TrieNode) -> list[int]:
+def _nearest(node: OptionNode) -> list[int]:
     """The options right below a node: those with no other option between."""
     found = []
     stack = list(node.children.values())

@@ -7,14 +7,14 @@ import numpy as np
 import torch
 
 from promptlang.runtime.batch import Batch
+from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.kv_pool import KvPool, ModelShape
-from promptlang.runtime.cache.sequence import KvCache
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.logits import KnownLogits, Logits
 from promptlang.runtime.requests import Answer, Request, ScoreOptions
 from promptlang.runtime.scheduler import Job
-from promptlang.runtime.scoring import Logprobs, ScoreJob, TrieNode, walk
+from promptlang.runtime.scoring import Logprobs, OptionNode, ScoreJob, walk
 from promptlang.runtime.text.tokenizer import Tokenizer
 
 LONGEST_CONTEXT = 1 << 16
@@ -71,7 +71,7 @@ class SettledJob(ScoreJob):
             range(len(self.options)), key=lambda option: len(self.options[option])
         )
 
-    def can_win(self, node: TrieNode) -> bool:
+    def can_win(self, node: OptionNode) -> bool:
         return not self._is_short or any(below.option == self._winner for below in walk(node))
 
     def logprobs(self) -> list[Logprobs | None]:

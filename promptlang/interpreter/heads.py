@@ -9,11 +9,11 @@ from collections.abc import Hashable, Mapping
 
 import numpy as np
 
-from promptlang.runtime.cache.prefix_cache import Tokens
-from promptlang.runtime.cache.radix_tree import ExpectedRead
+from promptlang.runtime.cache.expected_read import ExpectedRead
+from promptlang.runtime.cache.prefix_cache import TokenIds
 from promptlang.runtime.engine import Engine
 
-_UNKNOWN: Tokens = np.empty(0, np.int32)
+_UNKNOWN: TokenIds = np.empty(0, np.int32)
 
 
 class Heads:
@@ -25,10 +25,10 @@ class Heads:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._heads: dict[str, Tokens] = {}
+        self._heads: dict[str, TokenIds] = {}
         self._reads: defaultdict[str, dict[Hashable, ExpectedRead]] = defaultdict(dict)
 
-    def began(self, program: str, tokens: Tokens) -> None:
+    def began(self, program: str, tokens: TokenIds) -> None:
         """A prompt of the program is in the cache now.
 
         Args:

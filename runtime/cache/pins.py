@@ -1,7 +1,8 @@
 """Prefixes that someone wants kept, computed or not yet."""
 
-from promptlang.runtime.cache.prefix_cache import Namespace, Tokens
-from promptlang.runtime.cache.radix_tree import Node, RadixTree
+from promptlang.runtime.cache.prefix_cache import Namespace, TokenIds
+from promptlang.runtime.cache.radix_node import RadixNode
+from promptlang.runtime.cache.radix_tree import RadixTree
 
 
 class Pin:
@@ -12,7 +13,7 @@ class Pin:
         node: where what is kept of it ends.
     """
 
-    def __init__(self, tokens: Tokens, node: Node) -> None:
+    def __init__(self, tokens: TokenIds, node: RadixNode) -> None:
         self.tokens = tokens
         self.node = node
 
@@ -44,7 +45,7 @@ class Pins:
         self._pins: set[Pin] = set()
         self._partial: dict[Pin, None] = {}
 
-    def add(self, tokens: Tokens, namespace: Namespace = ()) -> Pin:
+    def add(self, tokens: TokenIds, namespace: Namespace = ()) -> Pin:
         """Keep a prefix until `release`.
 
         Args:
@@ -90,7 +91,7 @@ class Pins:
         following = pin.node.children.get(int(pin.tokens[pin.length]))
         return following is not None and (following.pins > 0 or self._tree.pinned < self._limit)
 
-    def _end_within_limit(self, pin: Pin) -> Node:
+    def _end_within_limit(self, pin: Pin) -> RadixNode:
         """Where what can be kept of the prefix ends."""
         end = self._tree.follow(pin.node, pin.tokens[pin.length :])
         unpinned = sum(len(node.tokens) for node in self._tree.path(end) if not node.pins)

@@ -5,62 +5,27 @@
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from promptlang.runtime.batch import Lane
-from promptlang.runtime.cache.radix_tree import ExpectedRead, Node, RadixTree
-from promptlang.runtime.cache.slots import Run, SlotAllocator, runs
+from promptlang.runtime.cache.expected_read import ExpectedRead
+from promptlang.runtime.cache.kv_cache import KvCache
+from promptlang.runtime.cache.prefix_cache import Namespace
+from promptlang.runtime.cache.radix_node import RadixNode
+from promptlang.runtime.cache.slots import SlotRun, Slots, runs
 
-Slots = npt.NDArray[np.int32]
 _EMPTY: Slots = np.empty(0, np.int32)
-
-
-class KvCache:
-    """The slots and the tree over them: who wants room asks here.
-
-    Args:
-        allocator: the pool's slots.
-        tree: what is cached.
-        shares: False keeps every sequence to itself (no match, no insert).
-    """
-
-    def __init__(self, allocator: SlotAllocator, tree: RadixTree, shares: bool = True) -> None:
-        self.allocator = allocator
-        self.tree = tree
-        self.shares = shares
-        self.evicted_tokens = 0
-
-    @property
-    def room(self) -> int:
-        """Slots that are free or could be."""
-        return self.allocator.available + self.tree.evictable
-
-    @property
-    def used(self) -> int:
-        """Slots that hold something, cached or running."""
-        return self.allocator.size - self.allocator.available
-
-    def allocate(self, count: int, after: int | None = None) -> Slots | None:
-        """`count` slots, right behind slot `after` where possible; evicts what it must; None when there is no room."""
-        if after is not None and self.allocator.extend(after, count):
-            return np.arange(after + 1, after + 1 + count, dtype=np.int32)
-        if count > self.allocator.available:
-            if count > self.room:
-                return None
-            self.evicted_tokens += self.tree.evict(count - self.allocator.available)
-        return self.allocator.allocate(count)
 
 
 class Sequence:
     """A path of tokens being computed, from position `start` on. `attach` or `branch` makes it ready; `release` ends
     it."""
 
-    def __init__(self, cache: KvCache, tokens: list[int], namespace: tuple[str, ...] = (), start: int = 0) -> None:
+    def __init__(self, cache: KvCache, tokens: list[int], namespace: Namespace = (), start: int = 0) -> None:
         self.tokens = tokens
         self.start = start
         self._cache = cache
         self._namespace = namespace
-        self._node: Node | None = None
+        self._node: RadixNode | None = None
         self._base = start
         self._borrowed = _EMPTY
         self._tail = _EMPTY
@@ -82,7 +47,7 @@ class Sequence:
         return self.end - self.computed
 
     @property
-    def node(self) -> Node | None:
+    def node(self) -> RadixNode | None:
         """Where the cached part ends in the tree."""
         return self._node
 
@@ -168,7 +133,7 @@ class Sequence:
         self._spare = np.concatenate([self._spare, more])
         return True
 
-    def context(self, end: int) -> tuple[Run, ...]:
+    def context(self, end: int) -> tuple[SlotRun, ...]:
         """The KV slots of all positions before `end`, as contiguous runs in order."""
         assert self._node is not None
         cached = [run for node in self._cache.tree.path(self._node) for run in node.runs]
