@@ -17,6 +17,7 @@ import torch
 from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.sequence import Sequence
+from promptlang.runtime.prompt_trie import PromptEdge
 from promptlang.runtime.requests import Answer, Scored, ScoreOptions
 
 Logprobs = npt.NDArray[np.float64]
@@ -51,7 +52,7 @@ class OptionNode:
     logprobs: Logprobs = field(default_factory=lambda: np.empty(0))
     total: float = 0.0
     sequence: Sequence | None = None
-    place: int = 0
+    place: PromptEdge | None = None
 
     @property
     def computes(self) -> list[int]:
