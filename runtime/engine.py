@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from collections.abc import Sequence as Ordered
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any, overload
 
 import numpy as np
 import torch
@@ -16,16 +17,24 @@ from promptlang.runtime.cache.expected_read import ExpectedRead
 from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.cache.pins import Pin, Pins
-from promptlang.runtime.cache.prefix_cache import TokenIds
+from promptlang.runtime.cache.prefix_cache import Namespace, TokenIds
 from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.slots import SlotAllocator
 from promptlang.runtime.generation import GenerateJob
 from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.logits import TimedLogits
 from promptlang.runtime.models.memory import available_memory
-from promptlang.runtime.prompt import Prompt
-from promptlang.runtime.requests import Answer, Generate, Request, RequestError
-from promptlang.runtime.sampler import SamplingRow, Tokens, Values, choose, few_allowed, logprob_of, spread
+from promptlang.runtime.prompt import TokenPrompt
+from promptlang.runtime.requests import (
+    Answer,
+    GeneratedTokens,
+    GenerateTokens,
+    Request,
+    RequestError,
+    ScoredOptions,
+    ScoreOptions,
+)
+from promptlang.runtime.sampler import FewTokens, SamplingRow, Values, few_allowed, logprob_of, sample, spread
 from promptlang.runtime.scheduler import Job, Scheduler
 from promptlang.runtime.scoring import ScoreJob
 from promptlang.runtime.text.chat_template import ChatTemplate
@@ -68,6 +77,7 @@ class Engine:
 
     def __init__(self, loaded: LoadedModel, options: EngineOptions | None = None) -> None:
         options = options or EngineOptions()
+        self.name = loaded.name
         self.model = loaded.model
         self.tokenizer = loaded.tokenizer
         self.template = ChatTemplate(loaded.tokenizer)
@@ -103,11 +113,17 @@ class Engine:
 
     # Requests ----------------------------------------------------------------------------------------
 
-    def new_prompt(self) -> Prompt:
-        """An empty prompt."""
-        return Prompt(self.tokenizer, self.template, self.tree if self.cache.shares else None)
+    def new_prompt(self, namespace: Namespace = (), program: str = "") -> TokenPrompt:
+        """An empty prompt; see `TokenPrompt`."""
+        return TokenPrompt(self.tokenizer, self.template, self.cache, namespace, program)
 
-    def submit(self, request: Request) -> Answer:
+    @overload
+    def submit(self, request: GenerateTokens) -> Answer[GeneratedTokens]: ...
+
+    @overload
+    def submit(self, request: ScoreOptions) -> Answer[ScoredOptions]: ...
+
+    def submit(self, request: Request) -> Answer[Any]:
         """Take a request; its answer is filled in by later steps.
 
         Raises:
@@ -117,15 +133,15 @@ class Engine:
         if not prompt.flush():
             prompt.extend([self._start_token])
         self._refuse_oversized(request)
-        answer = Answer(request)
+        answer: Answer[Any] = Answer(request)
         job = self.job(answer, request)
         self._scheduler.add(job)
         answer.on_cancel = lambda: self._scheduler.drop(job)
         return answer
 
-    def job(self, answer: Answer, request: Request) -> Job:
+    def job(self, answer: Answer[Any], request: Request) -> Job:
         """What serves a request."""
-        if isinstance(request, Generate):
+        if isinstance(request, GenerateTokens):
             return GenerateJob(answer, request, self.cache, self.vocabulary)
         return ScoreJob(answer, request, self.cache)
 
@@ -139,23 +155,24 @@ class Engine:
         """The time by which reads are expected: how many requests have come to wait."""
         return self._scheduler.asked
 
-    def expect(self, tokens: TokenIds, at: int) -> ExpectedRead:
+    def expect(self, tokens: TokenIds, at: int, namespace: Namespace = ()) -> ExpectedRead:
         """Tell the cache that a prompt will begin with `tokens`. Only what is cached now is kept for it, and only the
         order of eviction depends on it: a wrong expectation costs time, never a result.
 
         Args:
             tokens: int32 [N], the prompt's beginning.
             at: when, by `clock`.
+            namespace: of the prompt.
 
         Returns:
             To be settled when the prompt is there, or won't be.
         """
-        return ExpectedRead(self.tree, self.tree.find(tokens), at)
+        return ExpectedRead(self.tree, self.tree.find(tokens, namespace), at)
 
-    def pin(self, tokens: Ordered[int]) -> Pin:
+    def pin(self, tokens: Ordered[int], namespace: Namespace = ()) -> Pin:
         """Keep a prefix in the cache until `unpin`, as far as half the pool allows; what is not computed yet, from
         when it is."""
-        return self._pins.add(np.array(tokens, dtype=np.int32))
+        return self._pins.add(np.array(tokens, dtype=np.int32), namespace)
 
     def unpin(self, pin: Pin) -> None:
         """Let go of what `pin` keeps."""
@@ -163,7 +180,7 @@ class Engine:
 
     def _refuse_oversized(self, request: Request) -> None:
         prompt = len(request.prompt.flush())
-        more = request.max_tokens if isinstance(request, Generate) else max(map(len, request.options))
+        more = request.max_tokens if isinstance(request, GenerateTokens) else max(map(len, request.options))
         what = f"a prompt of {prompt} tokens and {more} tokens of answer"
         if prompt + more > self.cache.allocator.size:
             raise RequestError(
@@ -226,7 +243,7 @@ class Engine:
                 job.accept(logits.rows(rows))
             row = rows.stop
         for choice, values in zip(choices, self._values(choices, logits), strict=True):
-            token = choose(values, choice.sampling_row)
+            token = sample(values, choice.sampling_row)
             self._accept(choice.job, token, logprob_of(token, values) if choice.job.wants_logprobs else 0.0)
 
     def _values(self, choices: Ordered["_Choice"], logits: TimedLogits) -> Iterator[Values]:
@@ -305,7 +322,7 @@ class _Choice:
     job: GenerateJob
     row: int
     sampling_row: SamplingRow
-    few: Tokens | None
+    few: FewTokens | None
 
     @classmethod
     def of(cls, job: GenerateJob, row: int) -> "_Choice":

@@ -6,7 +6,7 @@ from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.sequence import Sequence
-from promptlang.runtime.requests import Answer, Finish, Generate, Generated
+from promptlang.runtime.requests import Answer, Finish, GeneratedTokens, GenerateTokens
 from promptlang.runtime.sampler import SamplingRow
 from promptlang.runtime.text.stops import AnswerText
 
@@ -18,13 +18,15 @@ OVERTIME = 32
 
 
 class GenerateJob:
-    """One `Generate` request under way."""
+    """One `GenerateTokens` request under way."""
 
-    def __init__(self, answer: Answer, request: Generate, cache: KvCache, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, answer: Answer[GeneratedTokens], request: GenerateTokens, cache: KvCache, vocabulary: Vocabulary
+    ) -> None:
         self.answer = answer
         self._request = request
         self._vocabulary = vocabulary
-        self.sequence = Sequence(cache, list(request.prompt.flush()))
+        self.sequence = Sequence(cache, list(request.prompt.flush()), request.prompt.namespace)
         self._prompt_end = self.sequence.end
         self._state = request.constraint.start() if request.constraint else None
         self._text = AnswerText(request.stop, request.withdrawn)
@@ -161,7 +163,7 @@ class GenerateJob:
         prompt.hold(self.sequence.node)
         self.release()
         self.answer.finish(
-            Generated(
+            GeneratedTokens(
                 text=self._text.text,
                 tokens=list(kept),
                 logprobs=self._logprobs,

@@ -6,7 +6,7 @@ a running one is computing waits for it instead, and finds it in the tree.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.expected_read import ExpectedRead
@@ -24,7 +24,7 @@ HEADROOM = 16
 class Job(Protocol):
     """A request under way."""
 
-    answer: Answer
+    answer: Answer[Any]
     sequence: Sequence
 
     @property

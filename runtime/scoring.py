@@ -18,7 +18,7 @@ from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.sequence import Sequence
 from promptlang.runtime.prompt_trie import PromptEdge
-from promptlang.runtime.requests import Answer, Scored, ScoreOptions
+from promptlang.runtime.requests import Answer, ScoredOptions, ScoreOptions
 
 Logprobs = npt.NDArray[np.float64]
 
@@ -109,10 +109,10 @@ def walk(node: OptionNode) -> Iterator[OptionNode]:
 class ScoreJob:
     """One `ScoreOptions` request under way."""
 
-    def __init__(self, answer: Answer, request: ScoreOptions, cache: KvCache) -> None:
+    def __init__(self, answer: Answer[ScoredOptions], request: ScoreOptions, cache: KvCache) -> None:
         self.answer = answer
         self._request = request
-        self.sequence = Sequence(cache, list(request.prompt.flush()))
+        self.sequence = Sequence(cache, list(request.prompt.flush()), request.prompt.namespace)
         self.options = request.options
         self._trie = build_trie(request.options)
         _cut_long_runs(self._trie)
@@ -294,10 +294,10 @@ class ScoreJob:
         logprobs = self.logprobs()
         self._request.prompt.hold(self.sequence.node)
         self.release()
-        self.answer.finish(Scored(logprobs))
+        self.answer.finish(ScoredOptions(logprobs))
 
     def logprobs(self) -> list[Logprobs | None]:
-        """What is known of each option; see `Scored`."""
+        """What is known of each option; see `ScoredOptions`."""
         found: list[Logprobs | None] = [None] * len(self.options)
         for node in walk(self._trie):
             if node.option is not None:

@@ -19,6 +19,7 @@ from promptlang.interpreter.interpreter import Interpreter
 from promptlang.interpreter.run import Outcome, RunError
 from promptlang.interpreter.tasks import Task
 from promptlang.runtime.engine import Engine, EngineOptions
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.models.loading import load
 from promptlang.runtime.models.model import ModelError
 from promptlang.runtime.requests import RequestError
@@ -60,7 +61,12 @@ class Session:
         except (ModelError, RequestError) as error:
             raise CommandError(str(error)) from error
         engine.usage.load_seconds = perf_counter() - job.started
-        return cls(job, Interpreter(engine, job.graphs, options.seed, job.tools), engine.usage, loaded.model.weights)
+        return cls(
+            job,
+            Interpreter(LocalBackend(engine), job.graphs, options.seed, job.tools),
+            engine.usage,
+            loaded.model.weights,
+        )
 
     # One run -----------------------------------------------------------------------------------------
 

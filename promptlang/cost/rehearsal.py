@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from promptlang.runtime.cache.kv_pool import KvPool, ModelShape
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.logits import KnownLogits, Logits
-from promptlang.runtime.requests import Answer, Request, ScoreOptions
+from promptlang.runtime.requests import Answer, Request, ScoredOptions, ScoreOptions
 from promptlang.runtime.scheduler import Job
 from promptlang.runtime.scoring import Logprobs, OptionNode, ScoreJob, walk
 from promptlang.runtime.text.tokenizer import Tokenizer
@@ -54,7 +55,7 @@ class GuessingEngine(Engine):
         super().__init__(LoadedModel(model, tokenizer, "guess"), EngineOptions(kv_bytes=tokens * model.kv_bytes))
         self._haste = manner.haste
 
-    def job(self, answer: Answer, request: Request) -> Job:
+    def job(self, answer: Answer[Any], request: Request) -> Job:
         if isinstance(request, ScoreOptions) and self._haste in (ALWAYS, NEVER):
             return SettledJob(answer, request, self.cache, is_short=self._haste == ALWAYS)
         return super().job(answer, request)
@@ -64,7 +65,7 @@ class SettledJob(ScoreJob):
     """Options of which it is settled who wins: the shortest, and what can't win is given up at once; or the longest,
     and nothing is given up."""
 
-    def __init__(self, answer: Answer, request: ScoreOptions, cache: KvCache, is_short: bool) -> None:
+    def __init__(self, answer: Answer[ScoredOptions], request: ScoreOptions, cache: KvCache, is_short: bool) -> None:
         super().__init__(answer, request, cache)
         self._is_short = is_short
         self._winner = (min if is_short else max)(

@@ -1,4 +1,4 @@
-"""Runs graphs: every branch a coroutine, every model call a request to the engine."""
+"""Runs graphs: every branch a coroutine, every model call a request to the backend."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -33,7 +33,6 @@ from promptlang.interpreter.answers import run_gen, run_score, run_select
 from promptlang.interpreter.beams import run_beam
 from promptlang.interpreter.flow import run_for, run_if, run_jump, run_require, run_while
 from promptlang.interpreter.forks import run_adopt, run_fork, run_keep
-from promptlang.interpreter.heads import Heads
 from promptlang.interpreter.host_functions import ToolFunction
 from promptlang.interpreter.machine import Handler, Machine, Requires
 from promptlang.interpreter.observer import Observer, SilentObserver
@@ -43,7 +42,7 @@ from promptlang.interpreter.run import Frame, Outcome, Run
 from promptlang.interpreter.tasks import Task
 from promptlang.interpreter.tools import run_tool
 from promptlang.interpreter.values import run_let, run_log
-from promptlang.runtime.engine import Engine
+from promptlang.runtime.backend import Backend, Namespace
 from promptlang.runtime.usage import Usage
 from promptlang.values.values import Value
 
@@ -76,10 +75,10 @@ HANDLERS: Mapping[type[Node], Handler] = {
 
 
 class Interpreter:
-    """Runs the programs of one bundle on one engine.
+    """Runs the programs of one bundle on one backend.
 
     Args:
-        engine: does the model's work.
+        backend: does the model's work.
         graphs: the programs, by name.
         seed: of every run.
         tools: the functions that the programs' tools stand for, by name; `functions_of` checks that they fit.
@@ -88,13 +87,13 @@ class Interpreter:
 
     def __init__(
         self,
-        engine: Engine,
+        backend: Backend,
         graphs: Mapping[str, Graph],
         seed: int = 0,
         tools: Mapping[str, ToolFunction] = MappingProxyType({}),
         requires: Requires = "asked",
     ) -> None:
-        self._machine = Machine(engine, graphs, HANDLERS, tools, Heads(engine), requires)
+        self._machine = Machine(backend, graphs, HANDLERS, tools, requires)
         self._seed = seed
 
     def start(
@@ -105,8 +104,9 @@ class Interpreter:
         observer: Observer | None = None,
         usage: Usage | None = None,
         more_follow: bool = False,
+        namespace: Namespace = (),
     ) -> Task[Outcome]:
-        """Begin a run; it moves when `wait` steps the engine.
+        """Begin a run; it moves when `wait` steps the backend.
 
         Args:
             name: the program.
@@ -115,22 +115,23 @@ class Interpreter:
             observer: sees the run.
             usage: takes its numbers; they are there when the run fails, too.
             more_follow: whether the program will be started again; the cache keeps what its prompts begin with.
+            namespace: whose run it is (a tenant's); its prompts share nothing with those of other namespaces.
         """
-        self._machine.heads.expect(name, {name: 0} if more_follow else {})
-        run = Run(self._seed, row, usage or Usage(), observer or SilentObserver())
+        self._machine.backend.expect(name, {name: 0} if more_follow else {}, namespace)
+        run = Run(self._seed, row, usage or Usage(), observer or SilentObserver(), namespace)
         return self._machine.loop.spawn(self._outcome(self._machine.graphs[name], dict(arguments), run))
 
     def wait(self, task: Task[T]) -> T:
-        """Step the engine until the task is done; other tasks go on beside it."""
+        """Step the backend until the task is done; other tasks go on beside it."""
         return self._machine.loop.run(task, self._machine.step)
 
     async def _outcome(self, graph: Graph, arguments: dict[str, Any], run: Run) -> Outcome:
-        frame = Frame(run, graph, self._machine.new_prompt(run), arguments, graph.constants)
+        frame = Frame(run, graph, self._machine.new_prompt(run, graph.name), arguments, graph.constants)
         try:
             result = await run_program(self._machine, frame)
             return Outcome(result, frame.variables, run.usage)
         finally:
             for prompt in run.prompts:
                 prompt.release()
-            for node in run.pins:
-                self._machine.engine.unpin(node)
+            for _, pin in run.pins:
+                pin.release()

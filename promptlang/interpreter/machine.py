@@ -7,15 +7,12 @@ from typing import Any, Literal, TypeAlias
 
 from promptlang.compiler.graph import Graph, Node, Region
 from promptlang.grammar.constraint import ConstraintError
-from promptlang.interpreter.heads import Heads
 from promptlang.interpreter.host_functions import ToolFunction
 from promptlang.interpreter.run import Frame, Run, RunError
 from promptlang.interpreter.tasks import Future, Loop
 from promptlang.interpreter.threads import Threads
-from promptlang.runtime.engine import Engine
-from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.backend import Backend, Prompt
 from promptlang.runtime.requests import RequestError
-from promptlang.runtime.text.chat_template import TemplateError
 from promptlang.values.expressions import EvaluationError
 
 Handler: TypeAlias = Callable[["Machine", Any, Frame], Coroutine[Any, None, None]]
@@ -29,22 +26,20 @@ class Machine:
     """What runs nodes.
 
     Attributes:
-        engine: does the model's work.
+        backend: does the model's work.
         graphs: the programs, by name.
         handlers: how each kind of node runs.
         tools: the functions of tools, by name.
-        heads: what programs begin with, for the cache.
         requires: whether a `require` asks its condition, or for an estimate is always `met`, or `exhausted` without
             being a fault.
         loop: runs the coroutines.
         threads: run the functions of tools, beside the model.
     """
 
-    engine: Engine
+    backend: Backend
     graphs: Mapping[str, Graph]
     handlers: Mapping[type[Node], Handler]
     tools: Mapping[str, ToolFunction]
-    heads: Heads
     requires: Requires = "asked"
     loop: Loop = field(default_factory=Loop)
     threads: Threads = field(default_factory=Threads)
@@ -55,7 +50,7 @@ class Machine:
         Returns:
             Whether there was anything to move.
         """
-        return self.threads.deliver(wait=False) or self.engine.step() or self.threads.deliver(wait=True)
+        return self.threads.deliver(wait=False) or self.backend.step() or self.threads.deliver(wait=True)
 
     def is_met(self, holds: bool, left: int) -> bool:
         """Whether a `require` is content, with so many retries left."""
@@ -71,7 +66,7 @@ class Machine:
         """
         for node in region.nodes:
             with located(node, frame):
-                self.heads.expect(frame, node.next_calls)
+                self.backend.expect(frame, node.next_calls, frame.run.namespace)
                 await self.settle(node.reads, frame)
                 await self.handlers[type(node)](self, node, frame)
                 if node.ends_prompt:
@@ -80,7 +75,7 @@ class Machine:
     def leave(self, frame: Frame) -> None:
         """End what was started for a frame that is at its end."""
         frame.cancel_calls()
-        self.heads.expect(frame, {})
+        self.backend.expect(frame, {}, frame.run.namespace)
 
     async def settle(self, names: Iterable[str], frame: Frame) -> None:
         """Wait until the named variables are known."""
@@ -95,9 +90,9 @@ class Machine:
         for task in frame.pending:
             await task
 
-    def new_prompt(self, run: Run) -> Prompt:
-        """An empty prompt; the run releases it at its end."""
-        prompt = self.engine.new_prompt()
+    def new_prompt(self, run: Run, program: str) -> Prompt:
+        """An empty prompt for a program; the run releases it at its end."""
+        prompt = self.backend.new_prompt(run.namespace, program)
         run.prompts.append(prompt)
         return prompt
 
@@ -109,5 +104,5 @@ def located(node: Node, frame: Frame) -> Iterator[None]:
         yield
     except EvaluationError as error:
         raise RunError(error.message, error.span, frame.path) from error
-    except (RequestError, TemplateError, ConstraintError) as error:
+    except (RequestError, ConstraintError) as error:
         raise RunError(str(error), node.span, frame.path) from error

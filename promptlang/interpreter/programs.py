@@ -42,7 +42,8 @@ async def run_call(machine: Machine, node: CallNode, frame: Frame) -> None:
     given = {name: frame.value(value) for name, value in node.arguments.items()}
     path = (*frame.path, frame.call_label(node.callee))
     arguments = bound(graph, given, node.span, path)
-    callee = Frame(frame.run, graph, machine.new_prompt(frame.run), arguments, graph.constants, path, frame.visit(node))
+    prompt = machine.new_prompt(frame.run, graph.name)
+    callee = Frame(frame.run, graph, prompt, arguments, graph.constants, path, frame.visit(node))
     task = machine.loop.spawn(run_program(machine, callee))
     task.when_done(lambda: frame.run.observer.ended(path))
     frame.pending.append(task)

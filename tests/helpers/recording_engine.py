@@ -5,7 +5,7 @@ from tiny_engine import kv_bytes, tiny_loaded
 
 from promptlang.runtime.cache.prefix_cache import TokenIds
 from promptlang.runtime.engine import Engine, EngineOptions
-from promptlang.runtime.requests import Answer, Generated, Request
+from promptlang.runtime.requests import Answer, GeneratedTokens, Request
 from promptlang.runtime.simulation.simulator import Call
 
 
@@ -39,5 +39,5 @@ class RecordingEngine(Engine):
 
 def _call(answer: Answer, prompt: TokenIds) -> Call:
     """The last token of an answer is never computed, so it isn't cached."""
-    written = answer.result.tokens[:-1] if isinstance(answer.result, Generated) else []
+    written = answer.result.tokens[:-1] if isinstance(answer.result, GeneratedTokens) else []
     return Call(prompt, np.array(written, np.int32))

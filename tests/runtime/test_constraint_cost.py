@@ -16,7 +16,7 @@ from promptlang.runtime.engine import Engine
 from promptlang.runtime.models import embedded
 from promptlang.runtime.models.loading import load
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import Generate
+from promptlang.runtime.requests import GenerateTokens
 from promptlang.runtime.sampler import Sampling
 from promptlang.runtime.usage import Usage
 
@@ -92,7 +92,7 @@ def test_masks_and_advances_of_sixteen_siblings_take_under_a_twentieth_of_a_step
     prompt.flush()
     for seed in range(16):
         engine.submit(
-            Generate(
+            GenerateTokens(
                 prompt.fork(),
                 RandomStream(seed),
                 Usage(),

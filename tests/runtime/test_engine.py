@@ -14,15 +14,15 @@ from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.constraint import ConstraintError, Mask
 from promptlang.grammar.shapes import Bool, Int
 from promptlang.runtime.engine import CacheFault, Engine
-from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.prompt import TokenPrompt
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.requests import (
     Answer,
     Cancelled,
-    Generate,
-    Generated,
+    GeneratedTokens,
+    GenerateTokens,
     RequestError,
-    Scored,
+    ScoredOptions,
     ScoreOptions,
 )
 from promptlang.runtime.sampler import Sampling
@@ -49,13 +49,13 @@ def finish(engine: Engine) -> None:
 
 def ask(engine: Engine, text: str, *, seed: int = 0, usage: Usage | None = None, **options: object) -> Answer:
     options.setdefault("max_tokens", 12)
-    request = Generate(prompt_of(engine, text), RandomStream(seed, text), usage or Usage(), **options)  # type: ignore[arg-type]
+    request = GenerateTokens(prompt_of(engine, text), RandomStream(seed, text), usage or Usage(), **options)  # type: ignore[arg-type]
     return engine.submit(request)
 
 
 def tokens_of(answer: Answer) -> list[int]:
     assert answer.error is None, answer.error
-    assert isinstance(answer.result, Generated)
+    assert isinstance(answer.result, GeneratedTokens)
     return answer.result.tokens
 
 
@@ -90,7 +90,7 @@ def test_prompts_around_a_chunks_border_are_cold_ones(length: int) -> None:
     def answer(on: Engine) -> list[int]:
         prompt = on.new_prompt()
         prompt.extend(tokens)
-        result = on.submit(Generate(prompt, RandomStream(0), Usage(), max_tokens=6))
+        result = on.submit(GenerateTokens(prompt, RandomStream(0), Usage(), max_tokens=6))
         finish(on)
         return tokens_of(result)
 
@@ -114,7 +114,7 @@ def test_an_answer_is_cached_with_its_prompt() -> None:
     finish(engine)
     prompt = first.request.prompt
     prompt.add(" And then?")
-    engine.submit(Generate(prompt, RandomStream(1), usage, max_tokens=4))
+    engine.submit(GenerateTokens(prompt, RandomStream(1), usage, max_tokens=4))
     finish(engine)
     new = len(engine.tokenizer.encode(" And then?"))
     assert usage.computed_tokens <= new + 1
@@ -362,16 +362,16 @@ def test_a_stop_string_stays_out_of_answer_prompt_and_cache(cold: dict[str, list
     stop = whole[4:6]
     answer = ask(engine, FOX, stop=(stop,))
     finish(engine)
-    assert isinstance(answer.result, Generated)
+    assert isinstance(answer.result, GeneratedTokens)
     assert answer.result.text == whole[: whole.index(stop)]
     prompt = answer.request.prompt
     assert engine.tokenizer.decode(prompt.flush()).endswith(answer.result.text)
-    warm = engine.submit(Generate(prompt, RandomStream(0), Usage(), max_tokens=8))
+    warm = engine.submit(GenerateTokens(prompt, RandomStream(0), Usage(), max_tokens=8))
     finish(engine)
     fresh = tiny_engine()
     again = fresh.new_prompt()
     again.extend(prompt.flush()[: -len(tokens_of(warm))])
-    cold_answer = fresh.submit(Generate(again, RandomStream(0), Usage(), max_tokens=8))
+    cold_answer = fresh.submit(GenerateTokens(again, RandomStream(0), Usage(), max_tokens=8))
     finish(fresh)
     assert tokens_of(warm) == tokens_of(cold_answer)
 
@@ -464,11 +464,11 @@ def score(
     encoded = tuple(tuple(engine.tokenizer.encode(option)) for option in options)
     answer = engine.submit(ScoreOptions(prompt_of(engine, text), encoded, usage or Usage(), best_only))
     finish(engine)
-    assert isinstance(answer.result, Scored)
+    assert isinstance(answer.result, ScoredOptions)
     return list(answer.result.logprobs)
 
 
-def full_forward(engine: Engine, prompt: Prompt, option: list[int]) -> np.ndarray:
+def full_forward(engine: Engine, prompt: TokenPrompt, option: list[int]) -> np.ndarray:
     tokens = prompt.flush()
     logprobs = tiny_models.cold_logits(engine.model, [*tokens, *option]).double().log_softmax(-1)
     rows = torch.arange(len(tokens) - 1, len(tokens) + len(option) - 1)

@@ -17,7 +17,7 @@ from promptlang.runtime.engine import Engine
 from promptlang.runtime.models import embedded
 from promptlang.runtime.models.loading import load
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import Generate, Generated
+from promptlang.runtime.requests import GeneratedTokens, GenerateTokens
 from promptlang.runtime.usage import Usage
 
 
@@ -65,14 +65,14 @@ class Asked:
         return AskedState(self.inner.start())
 
 
-def write(engine: Engine, constraint: Constraint) -> tuple[Generated, Usage]:
+def write(engine: Engine, constraint: Constraint) -> tuple[GeneratedTokens, Usage]:
     usage = Usage()
     prompt = prompt_of(engine, "Here is the record as JSON:\n")
-    answer = engine.submit(Generate(prompt, RandomStream(0), usage, max_tokens=200, constraint=constraint))
+    answer = engine.submit(GenerateTokens(prompt, RandomStream(0), usage, max_tokens=200, constraint=constraint))
     while engine.step():
         pass
     engine.check()
-    assert isinstance(answer.result, Generated), answer.error
+    assert isinstance(answer.result, GeneratedTokens), answer.error
     return answer.result, usage
 
 

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from tiny_engine import prompt_of, tiny_engine
 from tiny_models import cold_logits
 
+from promptlang.runtime.backend import Rule
 from promptlang.runtime.engine import Engine
 from promptlang.runtime.models import embedded
 from promptlang.runtime.models.loading import load
-from promptlang.runtime.prompt import Prompt
-from promptlang.runtime.requests import RequestError, Scored, ScoreOptions
-from promptlang.runtime.select import Logprobs, Options, Rule, choose, scores
+from promptlang.runtime.prompt import TokenPrompt
+from promptlang.runtime.requests import RequestError, ScoredOptions, ScoreOptions
+from promptlang.runtime.select import Logprobs, Options, choose_option, scores
 from promptlang.runtime.usage import Usage
 
 PROMPT = "The quick brown fox jumps over "
@@ -42,18 +43,18 @@ def encode(engine: Engine, texts: list[str]) -> Options:
     return tuple(tuple(engine.tokenizer.encode(text)) for text in texts)
 
 
-def ask(engine: Engine, prompt: Prompt, options: Options, best_only: bool = False) -> tuple[Logprobs, Usage]:
+def ask(engine: Engine, prompt: TokenPrompt, options: Options, best_only: bool = False) -> tuple[Logprobs, Usage]:
     usage = Usage()
     answer = engine.submit(ScoreOptions(prompt, options, usage, best_only))
     while engine.step():
         pass
     engine.check()
-    assert isinstance(answer.result, Scored)
+    assert isinstance(answer.result, ScoredOptions)
     return answer.result.logprobs, usage
 
 
 def winner(options: Options, logprobs: Logprobs) -> int:
-    return choose(scores("sum", options, logprobs), 0, 0).index
+    return choose_option(scores("sum", options, logprobs), 0, 0).index
 
 
 # The rules, by hand ------------------------------------------------------------------------------------------
@@ -112,7 +113,7 @@ def test_each_rule_gives_what_a_full_forward_gives_by_hand(rule: Rule) -> None:
         assert int(np.argmax(values)) == int(np.argmax(expected))
     else:
         np.testing.assert_allclose(values, expected, atol=1e-3)
-    assert sum(choose(values, 0, 0).probs) == pytest.approx(1, abs=1e-6)
+    assert sum(choose_option(values, 0, 0).probs) == pytest.approx(1, abs=1e-6)
 
 
 def test_draws_at_a_temperature_follow_the_models_own_probabilities() -> None:
@@ -120,8 +121,8 @@ def test_draws_at_a_temperature_follow_the_models_own_probabilities() -> None:
     options = encode(engine, OPTIONS)
     prompt = prompt_of(engine, PROMPT)
     values = scores("sum", options, ask(engine, prompt, options)[0])
-    probs = choose(values, 0, 0).probs
-    draws = [choose(values, 1.0, (at + 0.5) / 2000).index for at in range(2000)]
+    probs = choose_option(values, 0, 0).probs
+    draws = [choose_option(values, 1.0, (at + 0.5) / 2000).index for at in range(2000)]
     assert [draws.count(index) / 2000 for index in range(len(options))] == pytest.approx(probs, abs=1e-3)
 
 
@@ -219,7 +220,7 @@ def smollm() -> Engine:
     return Engine(load())
 
 
-def question(engine: Engine, text: str) -> Prompt:
+def question(engine: Engine, text: str) -> TokenPrompt:
     prompt = engine.new_prompt()
     prompt.add(text)
     prompt.flush()

@@ -8,6 +8,7 @@ import pytest
 from program_runner import Runner, fault
 from tiny_engine import tiny_engine
 
+from promptlang.interpreter.observer import SilentObserver
 from promptlang.interpreter.run import RunError
 from promptlang.runtime.engine import Engine
 from promptlang.values.conversion import ArgumentsError, bind_arguments, to_json
@@ -589,28 +590,35 @@ def test_rows_beside_each_other_give_what_each_gives_alone(run: Runner) -> None:
         assert to_json(alone.wait(alone.start(graph.name, {"topic": topic}, row=row)).result) == together[row]
 
 
+class PinWatcher(SilentObserver):
+    """Takes down, at each `log`, how many tokens are pinned."""
+
+    def __init__(self, **options: Any) -> None:
+        self.engine = tiny_engine(**options)
+        self.pinned: list[int] = []
+
+    def log(self, path: tuple[str, ...], text: str) -> None:
+        self.pinned.append(self.engine.tree.pinned)
+
+
 @pytest.mark.parametrize("text", ["The quick brown fox jumps over the lazy dog.", "The quick brown fox "])
 @pytest.mark.parametrize("answer", ["gen(max_tokens=1)", "gen(max_tokens=4)", 'select("cat", "dog")'])
 def test_a_pin_is_locked_until_the_run_ends(run: Runner, text: str, answer: str) -> None:
-    interpreter = run.interpreter(f"""
+    watcher = PinWatcher()
+    run.outcome(
+        f"""
         program main():
             "{text}"
             pin
             x = {answer}
             y = gen(max_tokens=3)
+            log "now"
             return y
-        """)
-    pinned: list[int] = []
-    engine_pin = run.engine.pin
-
-    def pin(tokens: list[int]) -> object:
-        node = engine_pin(tokens)
-        pinned.append(run.engine.tree.locked)
-        return node
-
-    run.engine.pin = pin  # type: ignore[assignment, method-assign]
-    interpreter.wait(interpreter.start("main", {}))
-    assert pinned[0] >= len(run.engine.tokenizer.encode(text)) - 1
+        """,
+        watcher.engine,
+        observer=watcher,
+    )
+    assert watcher.pinned[0] >= len(run.engine.tokenizer.encode(text)) - 1
     assert run.engine.tree.locked == 0
 
 

@@ -10,21 +10,23 @@ from collections.abc import Hashable, Mapping
 import numpy as np
 
 from promptlang.runtime.cache.expected_read import ExpectedRead
-from promptlang.runtime.cache.prefix_cache import TokenIds
+from promptlang.runtime.cache.prefix_cache import Namespace, TokenIds
 from promptlang.runtime.engine import Engine
 
 _UNKNOWN: TokenIds = np.empty(0, np.int32)
 
 
 class Heads:
-    """The heads of all programs: what each one's prompts begin with.
+    """The heads of all programs in a namespace: what each one's prompts begin with.
 
     Args:
         engine: whose cache is told.
+        namespace: of the prompts.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, namespace: Namespace = ()) -> None:
         self._engine = engine
+        self._namespace = namespace
         self._heads: dict[str, TokenIds] = {}
         self._reads: defaultdict[str, dict[Hashable, ExpectedRead]] = defaultdict(dict)
 
@@ -58,6 +60,6 @@ class Heads:
     def _expect(self, program: str, reader: Hashable, at: int) -> None:
         head = self._heads.get(program, _UNKNOWN)
         before = self._reads[program].get(reader)
-        self._reads[program][reader] = self._engine.expect(head, at)
+        self._reads[program][reader] = self._engine.expect(head, at, self._namespace)
         if before is not None:
             before.settle()
