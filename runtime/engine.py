@@ -135,8 +135,11 @@ class Engine:
         self._refuse_oversized(request)
         answer: Answer[Any] = Answer(request)
         job = self.job(answer, request)
-        self._scheduler.add(job)
-        answer.on_cancel = lambda: self._scheduler.drop(job)
+        if isinstance(job, GenerateJob):
+            job.begin()
+        if not answer.is_done:
+            self._scheduler.add(job)
+            answer.on_cancel = lambda: self._scheduler.drop(job)
         return answer
 
     def job(self, answer: Answer[Any], request: Request) -> Job:

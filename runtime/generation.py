@@ -1,5 +1,7 @@
 """An answer being written: prompt first, then token by token until something ends it."""
 
+from collections.abc import Iterable
+
 from promptlang.grammar.constraint import Mask, allows
 from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.vocabulary import Vocabulary
@@ -33,7 +35,18 @@ class GenerateJob:
         self._generated: list[int] = []
         self._logprobs: list[float] = []
         self._may_end_anywhere = False
-        request.usage.ask(self.sequence.tokens)
+        self._pass_began = 0
+
+    def begin(self) -> None:
+        """Write what the constraint forces before the model is asked; one pass then computes it with the prompt. An
+        answer that is forced whole is finished here, and the model is not asked at all."""
+        self._jump_forward()
+        self._show()
+        finish = self._finish_reason()
+        if finish is None:
+            self._request.usage.ask(self.sequence.tokens[: self._prompt_end])
+        else:
+            self._finish(finish)
 
     # What goes through the model ---------------------------------------------------------------------
 
@@ -56,13 +69,14 @@ class GenerateJob:
         lane = self.sequence.next_lane(budget, growth=GROWTH if self._generated else 0)
         if lane is None:
             return None
+        self._pass_began = lane.start
         end = min(lane.start + len(lane.tokens), self._prompt_end)
         self._request.usage.computed_tokens += max(0, end - lane.start)
         return [lane]
 
     def computed(self) -> None:
         """The planned tokens have their KV now; the prompt's are shared at once, for others may wait for them."""
-        if self.sequence.computed <= self._prompt_end:
+        if self._pass_began < self._prompt_end:
             self.sequence.commit()
 
     # What the model answers --------------------------------------------------------------------------
@@ -126,12 +140,15 @@ class GenerateJob:
             forced = self._state.forced()
             if not forced:
                 return
-            for token in forced:
-                self._force(token)
+            self._force(forced)
 
-    def _force(self, token: int) -> None:
-        self._request.usage.forced_tokens += 1
-        self._append(token, 0.0)
+    def _force(self, tokens: Iterable[int]) -> None:
+        """Write tokens without the model, up to a stop string."""
+        for token in tokens:
+            if self._text.stopped_at is not None:
+                return
+            self._request.usage.forced_tokens += 1
+            self._append(token, 0.0)
 
     def _show(self, final: bool = False) -> None:
         if self._request.on_text is not None:
@@ -150,8 +167,7 @@ class GenerateJob:
 
     def _finish(self, finish: Finish) -> None:
         if finish == "length" and self._state is not None and not self._state.can_end():
-            for token in shortest_end(self._state, OVERTIME) or ():
-                self._force(token)
+            self._force(shortest_end(self._state, OVERTIME) or ())
         self._show(final=True)
         kept = self._generated
         if self._text.stopped_at is not None:
@@ -160,7 +176,8 @@ class GenerateJob:
         self._request.usage.wrote(self.sequence.tokens[: self.sequence.computed])
         prompt = self._request.prompt
         prompt.extend(kept)
-        prompt.hold(self.sequence.node)
+        if self.sequence.node is not None:
+            prompt.hold(self.sequence.node)
         self.release()
         self.answer.finish(
             GeneratedTokens(

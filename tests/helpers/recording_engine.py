@@ -27,7 +27,8 @@ class RecordingEngine(Engine):
 
     def submit(self, request: Request) -> Answer:
         answer = super().submit(request)
-        self._asked.append((answer, np.array(request.prompt.flush(), np.int32)))
+        if not answer.is_done:
+            self._asked.append((answer, np.array(request.prompt.flush(), np.int32)))
         return answer
 
     def step(self) -> bool:
