@@ -109,8 +109,11 @@ class LocalBackend:
         """On a fork of the prompt: what the prompt holds is not tokenised yet for what will follow it there."""
         prompt = self._own(request.prompt)
         fork = prompt.fork()
+        fork.release()  # the prompt itself holds its KV
         self._settle(fork, heals=False)
         option = tuple(self.engine.tokenizer.encode(request.text))
+        if not option:
+            raise RequestError(f"the tokenizer of {self.model} has no tokens for {request.text!r}")
         asked = self.engine.submit(ScoreOptions(fork, (option,), request.usage))
 
         def scored() -> Scored:

@@ -622,6 +622,63 @@ def test_a_pin_is_locked_until_the_run_ends(run: Runner, text: str, answer: str)
     assert run.engine.tree.locked == 0
 
 
+@pytest.mark.parametrize(
+    "pinning", ["pin", "fork 2 as b:\n            pin\n            x = gen(max_tokens=1, temperature=1)"]
+)
+def test_a_pin_of_a_withdrawn_attempt_is_let_go(run: Runner, pinning: str) -> None:
+    watcher = PinWatcher()
+    with pytest.raises(RunError):
+        run.outcome(
+            f"""
+program main():
+    user: "The quick brown fox."
+    pin
+    assistant: z = gen(max_tokens=1)
+    user: "Go on."
+    assistant:
+        log "begin"
+        "The lazy dog sleeps."
+        {pinning}
+        y = gen(max_tokens=2)
+        log "end"
+    require len(y) > 1000 else retry 2
+""",
+            watcher.engine,
+            observer=watcher,
+        )
+    begin, end, *more = watcher.pinned
+    assert 0 < begin < end
+    assert more == [begin, end] * 2
+    watcher.engine.check()
+    assert watcher.engine.tree.pinned == 0
+
+
+def test_a_pin_of_a_branch_stays_when_another_is_adopted(run: Runner) -> None:
+    watcher = PinWatcher()
+    run.outcome(
+        """
+        program main():
+            "The quick brown fox."
+            fork text in ["The lazy dog sleeps.", "The dog runs over the hill."] as b:
+                "${text}"
+                pin
+                x = gen(max_tokens=1)
+            log "before"
+            adopt b[0]
+            log "adopted"
+            y = gen(max_tokens=2)
+            log "after"
+            return y
+        """,
+        watcher.engine,
+        observer=watcher,
+    )
+    before, *later = watcher.pinned
+    assert before > 0
+    assert later == [before, before]
+    assert watcher.engine.tree.pinned == 0
+
+
 # Arguments -----------------------------------------------------------------------------------------------------
 
 
