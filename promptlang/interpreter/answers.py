@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 from promptlang.compiler.graph import GenNode, Node, ScoreNode, SelectNode
 from promptlang.grammar.reader import read
-from promptlang.grammar.shapes import Bool, Constant, Float, Int, Null, Shape, Union
+from promptlang.grammar.shapes import Bool, Constant, Float, Int, Null, Shape, Str, Union
 from promptlang.interpreter.machine import Machine
 from promptlang.interpreter.run import Frame, RunError
 from promptlang.interpreter.tasks import Future, TaskCancelled
@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 
 async def run_gen(machine: Machine, node: GenNode, frame: Frame) -> None:
     options = {name: frame.value(value) for name, value in node.options.items()}
-    if node.shape is not None:
+    if node.shape not in (None, Str()):
         _need(Capability.SHAPES, machine, node, frame)
     if options.get("logprobs", False):
         _need(Capability.LOGPROBS, machine, node, frame)

@@ -11,6 +11,7 @@ from tiny_engine import tiny_engine
 from promptlang.interpreter.observer import SilentObserver
 from promptlang.interpreter.run import RunError
 from promptlang.runtime.engine import Engine
+from promptlang.runtime.usage import Usage
 from promptlang.values.conversion import ArgumentsError, bind_arguments, to_json
 
 
@@ -577,6 +578,33 @@ def test_results_do_not_depend_on_how_the_engine_runs(run: Runner, options: dict
 
 def test_another_seed_gives_another_run(run: Runner) -> None:
     assert run(MIXED, topic="foxes", seed=7) != run(MIXED, topic="foxes", seed=8)
+
+
+def test_the_runs_of_two_tenants_share_nothing_and_those_of_one_share_all(run: Runner) -> None:
+    interpreter = run.interpreter("""
+        program main():
+            user: "The quick brown fox jumps over the lazy dog."
+            assistant: x = select(" the dog", " the fox", by="prior")
+            y = tell("The lazy dog sleeps.")
+            return [x, y]
+
+        program tell(text: str):
+            "${text}"
+            fork 2 as b:
+                " And "
+                z = gen(int in 1..9)
+            return b[0].z
+        """)
+
+    def cost(tenant: str) -> Usage:
+        usage = Usage()
+        interpreter.wait(interpreter.start("main", {}, usage=usage, more_follow=True, namespace=(tenant,)))
+        return usage
+
+    first, other, again = cost("a"), cost("b"), cost("a")
+    assert first.computed_tokens == other.computed_tokens
+    assert again.computed_tokens < other.computed_tokens / 3
+    assert first.requested_tokens == again.requested_tokens
 
 
 def test_rows_beside_each_other_give_what_each_gives_alone(run: Runner) -> None:

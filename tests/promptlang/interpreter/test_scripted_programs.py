@@ -175,6 +175,11 @@ def test_what_a_backend_lacks_is_named_with_the_statement(play: Player, capabili
     assert caught.value.span.text == statement
 
 
+def test_any_text_needs_no_shapes(play: Player) -> None:
+    text = 'program main():\n    "Say: "\n    x = gen(str)\n    return x\n'
+    assert play(text, ["b"], EVERYTHING - {Capability.SHAPES}).result == "b"
+
+
 def test_probs_need_log_probabilities(play: Player) -> None:
     text = 'program main():\n    "Say: "\n    x = select("a", "b")\n    return x.probs\n'
     assert play(text, ["b"]).result == {"a": 0.0, "b": 1.0}
