@@ -148,7 +148,7 @@ class Scheduler:
         self._sort_waiting()
         claimed = {job.sequence.next_key() for job in self._running if not job.is_decoding and self._shares(job)}
         for entry in list(self._waiting):
-            if self._cache.shares and entry.next_key in claimed:
+            if entry.next_key in claimed:
                 continue
             if len(self._running) >= self._jobs_at_once or not self._has_room(entry):
                 return
