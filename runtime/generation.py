@@ -55,13 +55,8 @@ class GenerateJob:
         return self.sequence.computed >= self._prompt_end - 1 and bool(self._generated)
 
     @property
-    def can_pause(self) -> bool:
-        """Whether the job can be interrupted for room."""
-        return True
-
-    @property
     def room_needed(self) -> int:
-        """Slots it takes to get going."""
+        """Slots it takes to get going, with nothing of it cached."""
         return self.sequence.pending + GROWTH
 
     def plan(self, budget: int) -> list[Lane] | None:

@@ -128,13 +128,8 @@ class ScoreJob:
         return not self.sequence.pending
 
     @property
-    def can_pause(self) -> bool:
-        """Whether the job can be interrupted for room: not once scores depend on slots of its own."""
-        return bool(self.sequence.pending)
-
-    @property
     def room_needed(self) -> int:
-        """Slots it takes to get going."""
+        """Slots it takes to get going, with nothing of it cached."""
         return self.sequence.pending + 1
 
     # What goes through the model ---------------------------------------------------------------------

@@ -35,6 +35,7 @@ class RadixTree:
         locked: cached tokens under a lock.
         pinned: those of them that are pinned, each counted once.
         roots: where each namespace's prefixes begin.
+        changes: grows whenever a prefix that is looked for may have become longer or shorter.
     """
 
     def __init__(self, allocator: SlotAllocator, policy: Policy) -> None:
@@ -42,6 +43,7 @@ class RadixTree:
         self.evictable = 0
         self.locked = 0
         self.pinned = 0
+        self.changes = 0
         self.roots: dict[Namespace, RadixNode] = {}
         self._nodes = 0
         self._clock = 0
@@ -145,6 +147,7 @@ class RadixTree:
         leaf = RadixNode(tokens, slots, parent, self._clock)
         parent.children[int(tokens[0])] = leaf
         self._nodes += 1
+        self.changes += 1
         self.evictable += len(tokens)
         self._enqueue(leaf)
         return leaf
@@ -180,6 +183,15 @@ class RadixTree:
                 self.locked -= len(each.tokens)
                 self.evictable += len(each.tokens)
         self._enqueue(node)
+
+    def unlocked(self, node: RadixNode) -> int:
+        """How many evictable tokens a lock of `node` would protect."""
+        count = 0
+        for each in upwards(node):
+            if each.locks:
+                break
+            count += len(each.tokens)
+        return count
 
     def pin(self, node: RadixNode) -> None:
         """A lock that is no running request's: it counts in `pinned` until `unpin`.
@@ -288,6 +300,7 @@ class RadixTree:
         kept = max(0, len(leaf.tokens) - count)
         gone = leaf.slots[kept:]
         self.allocator.free(gone)
+        self.changes += 1
         self.evictable -= len(gone)
         if kept:
             leaf.keep(0, kept)

@@ -9,11 +9,11 @@ import numpy as np
 from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.expected_read import ExpectedRead
 from promptlang.runtime.cache.kv_cache import KvCache
-from promptlang.runtime.cache.prefix_cache import Namespace
+from promptlang.runtime.cache.prefix_cache import Namespace, TokenIds
 from promptlang.runtime.cache.radix_node import RadixNode
 from promptlang.runtime.cache.slots import SlotRun, Slots, runs
 
-_EMPTY: Slots = np.empty(0, np.int32)
+_EMPTY = np.empty(0, np.int32)
 
 
 class Sequence:
@@ -23,6 +23,7 @@ class Sequence:
     def __init__(self, cache: KvCache, tokens: list[int], namespace: Namespace = (), start: int = 0) -> None:
         self.tokens = tokens
         self.start = start
+        self._ids = _EMPTY
         self._cache = cache
         self._namespace = namespace
         self._node: RadixNode | None = None
@@ -51,15 +52,9 @@ class Sequence:
         """Where the cached part ends in the tree."""
         return self._node
 
-    def next_key(self) -> tuple[int, int]:
+    def next_key(self) -> tuple[RadixNode | None, int]:
         """Which computation comes next: two sequences with one key are about to compute the same."""
-        return id(self._node), self.tokens[self.computed - self.start]
-
-    def cached(self) -> int:
-        """How many tokens an `attach` would find in the tree."""
-        if not self._cache.shares:
-            return 0
-        return self._cache.tree.peek(self._keys(0, self.end - 1), self._namespace)
+        return self._node, self.tokens[self.computed - self.start]
 
     def expect(self, at: int) -> ExpectedRead:
         """Tell the tree that what `attach` would find now will be read at `at`."""
@@ -84,8 +79,12 @@ class Sequence:
         self._cache.tree.lock(self._node)
         return twin
 
-    def _keys(self, start: int, end: int) -> Slots:
-        return np.array(self.tokens[start - self.start : end - self.start], dtype=np.int32)
+    def _keys(self, start: int, end: int) -> TokenIds:
+        """The tokens from position `start` to `end`. Each is converted once: a prompt is looked up many times."""
+        known, wanted = len(self._ids), end - self.start
+        if wanted > known:
+            self._ids = np.concatenate([self._ids, np.array(self.tokens[known:wanted], dtype=np.int32)])
+        return self._ids[start - self.start : wanted]
 
     def next_lane(self, budget: int, growth: int = 0) -> Lane | None:
         """The next tokens to compute, with slots of their own; None when there is no room.
@@ -156,6 +155,7 @@ class Sequence:
         keep = max(0, min(end, self.computed) - self._base)
         self._cache.allocator.free(self._tail[keep:])
         self._tail = self._tail[:keep]
+        self._ids = self._ids[: end - self.start]
         del self.tokens[end - self.start :]
 
     def release(self) -> None:
