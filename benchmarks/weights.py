@@ -15,10 +15,12 @@ from time import process_time
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 import torch
 from rich.console import Console
 from rich.table import Table
 
+from promptlang.kernels.backend import default_backend
 from promptlang.runtime.batch import Batch, Lane, build_batch
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.cache.slots import SlotRun
@@ -32,6 +34,7 @@ KINDS = [("float32", False), ("bfloat16", False), ("int4", False), ("int4", True
 
 SIBLINGS = [1, 4, 8, 16, 32]
 PREFIX, TAIL, CHUNK, REPEATS = 512, 16, 512, 7
+BACKEND = default_backend(torch.device("cpu"))
 TEXT = Path(__file__).parents[1] / "docs" / "language.md"
 TEXT_TOKENS = 400
 
@@ -43,13 +46,15 @@ def siblings(count: int) -> Batch:
         [
             Lane([5], PREFIX + TAIL, np.array([start + TAIL], np.int32), (SlotRun(0, PREFIX), SlotRun(start, TAIL)))
             for start in first
-        ]
+        ],
+        BACKEND,
     )
 
 
 def chunk(tokens: list[int], wants_all: bool = False) -> Batch:
     """A prompt at once."""
-    return build_batch([Lane(tokens, 0, np.arange(len(tokens), dtype=np.int32), (), "all" if wants_all else "last")])
+    lane = Lane(tokens, 0, np.arange(len(tokens), dtype=np.int32), (), "all" if wants_all else "last")
+    return build_batch([lane], BACKEND)
 
 
 def milliseconds(model: Model, pool: KvPool, batch: Batch) -> float:
@@ -63,9 +68,9 @@ def milliseconds(model: Model, pool: KvPool, batch: Batch) -> float:
 
 
 def resident_mebibytes() -> int:
-    """Memory of this process that is not a file's."""
-    fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(fields["RssAnon"].split()[0]) // 1024
+    """Memory of this process; without that of files, where the system tells them apart (Linux)."""
+    memory = psutil.Process().memory_info()
+    return (memory.rss - getattr(memory, "shared", 0)) // 2**20
 
 
 def measure(dtype: str, one_layout: bool, exact: Logprobs | None) -> tuple[list[str], Logprobs]:

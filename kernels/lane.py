@@ -1,19 +1,20 @@
 """What attention needs to know of a sequence in a batch."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 
-class AttentionLane(Protocol):
-    """New tokens of one sequence: they see the context in full, and one another causally."""
+@dataclass(frozen=True)
+class AttentionLane:
+    """New tokens of one sequence: they see the context in full, and one another causally.
 
-    @property
-    def slots(self) -> npt.NDArray[np.int32]:
-        """Where the new tokens' keys and values are; int32 [new tokens]."""
+    Attributes:
+        slots: int32 [new tokens], where their keys and values go.
+        context: the slots of all positions before, as (start, length) runs in position order. Lanes that share a prefix
+            name the very same leading runs: that is how a plan finds what they share.
+    """
 
-    @property
-    def context(self) -> Sequence[tuple[int, int]]:
-        """The slots of all positions before, as (start, length) runs in position order."""
+    slots: npt.NDArray[np.int32]
+    context: tuple[tuple[int, int], ...]

@@ -1,8 +1,8 @@
 """Attention of a batch whose sequences are paths in one tree: what they share is read once.
 
-A plan is made once for each step (`plan`), then run for each layer without further decisions.
+A plan is made once for each step (`planner`), then run for each layer without further decisions.
 
-Every pass gives, for each query, the attention over a part of its keys together with the log of the sum of
+Every part of a plan gives, for each query, the attention over some of its keys together with the log of the sum of
 exponentials of that part. Two parts merge exactly (Milakov and Gimelshein, "Online normalizer calculation for
 softmax", 2018; Ye et al., "Cascade inference", 2024). A query head group reads its key/value head once: the
 group's heads are rows of one product.
@@ -12,12 +12,15 @@ depends on the sequence's neighbours, so the last bits do too. Running one plan 
 the same bits.
 """
 
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 import torch
 from torch.nn.functional import embedding
 
-from promptlang.kernels.plan import HIDDEN, AttentionPlan, CausalPass, PaddedPass, Pass, Slots
+from promptlang.kernels.lane import AttentionLane
+from promptlang.kernels.plan import HIDDEN, AttentionPlan, CausalPart, PaddedPart, Part, SlotIndex
+from promptlang.kernels.planner import plan
 
 
 class _Scores(NamedTuple):
@@ -27,44 +30,60 @@ class _Scores(NamedTuple):
     cap: float | None
 
 
-def attend(
-    query: torch.Tensor,
-    keys: torch.Tensor,
-    values: torch.Tensor,
-    plan: AttentionPlan,
-    scale: float,
-    *,
-    cap: float | None = None,
-    sinks: torch.Tensor | None = None,
-) -> torch.Tensor:
-    """Attention of one layer.
+class TreeAttention:
+    """Attention in torch's own operations; see `AttentionBackend`.
 
     Args:
-        query: [heads, T, head size], T packed rows.
-        keys, values: [KV heads, slots, head size]; the new tokens' are already in their slots.
-        plan: of this batch.
-        scale: multiplies the scores.
-        cap: scores s become cap * tanh(s / cap) (Gemma Team, "Gemma 2", 2024).
-        sinks: [heads], the score of one more key in each head, whose value is zero (Xiao et al., "Efficient streaming
-            language models with attention sinks", 2024).
-
-    Returns:
-        [T, heads, head size].
+        device: where keys and values are.
     """
-    heads, rows, size = query.shape
-    kv_heads = keys.shape[0]
-    groups = heads // kv_heads
-    scores = _Scores(scale, cap)
-    # [KV heads, T, groups, size]: rows that read the same keys lie side by side.
-    folded = query.view(kv_heads, groups, rows, size).transpose(1, 2).contiguous()
-    state = _State(rows)
-    for part in plan.own:
-        state.put(part.rows, *_run(part, folded, keys, values, scores))
-    for part in plan.more:
-        state.merge(part.rows, *_run(part, folded, keys, values, scores))
-    if sinks is not None:
-        state.drain(sinks.view(kv_heads, groups).t())
-    return state.output.transpose(1, 2).reshape(rows, heads, size).to(query.dtype)
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    def plan(self, lanes: Sequence[AttentionLane], windows: Set[int | None]) -> AttentionPlan:
+        """See `AttentionBackend.plan`."""
+        return plan(lanes, windows, self.device)
+
+    def store(
+        self,
+        plan: AttentionPlan,
+        new_keys: torch.Tensor,
+        new_values: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+    ) -> None:
+        """See `AttentionBackend.store`."""
+        keys.index_copy_(1, plan.slots, new_keys)
+        values.index_copy_(1, plan.slots, new_values)
+
+    def attend(
+        self,
+        plan: AttentionPlan,
+        query: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+        scale: float,
+        *,
+        window: int | None = None,
+        cap: float | None = None,
+        sinks: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """See `AttentionBackend.attend`."""
+        heads, rows, size = query.shape
+        kv_heads = keys.shape[0]
+        groups = heads // kv_heads
+        scores = _Scores(scale, cap)
+        # [KV heads, T, groups, size]: rows that read the same keys lie side by side.
+        folded = query.view(kv_heads, groups, rows, size).transpose(1, 2).contiguous()
+        state = _State(rows)
+        parts = plan.windows[window]
+        for part in parts.own:
+            state.put(part.rows, *_run(part, folded, keys, values, scores))
+        for part in parts.more:
+            state.merge(part.rows, *_run(part, folded, keys, values, scores))
+        if sinks is not None:
+            state.drain(sinks.view(kv_heads, groups).t())
+        return state.output.transpose(1, 2).reshape(rows, heads, size).to(query.dtype)
 
 
 class _State:
@@ -82,7 +101,7 @@ class _State:
         self._rows = rows
         self._is_empty = True
 
-    def put(self, rows: Slots, output: torch.Tensor, lse: torch.Tensor) -> None:
+    def put(self, rows: SlotIndex, output: torch.Tensor, lse: torch.Tensor) -> None:
         """The first part of some rows."""
         if isinstance(rows, slice) and rows.stop - rows.start == self._rows:
             self.output, self.lse = output, lse
@@ -106,29 +125,29 @@ class _State:
         self.output = self.output * torch.sigmoid(self.lse - sinks.float()).unsqueeze(-1)
 
 
-Part = tuple[torch.Tensor, torch.Tensor]
-"""Output [rows, groups, KV heads, size] and log-sum-exp [rows, groups, KV heads] of one pass."""
+_Partial = tuple[torch.Tensor, torch.Tensor]
+"""Output [rows, groups, KV heads, size] and log-sum-exp [rows, groups, KV heads] of one part."""
 
 
 def _run(
-    part: Pass | CausalPass | PaddedPass,
+    part: Part | CausalPart | PaddedPart,
     folded: torch.Tensor,
     keys: torch.Tensor,
     values: torch.Tensor,
     scores: _Scores,
-) -> Part:
+) -> _Partial:
     part_keys, part_values = _read(keys, values, part.slots)
-    if isinstance(part, PaddedPass):
+    if isinstance(part, PaddedPart):
         return _run_padded(_rows(folded, part.rows), part_keys, part_values, part.mask, scores)
     query = folded[:, part.rows]
-    if isinstance(part, CausalPass):
+    if isinstance(part, CausalPart):
         return _run_by_row(query, part_keys, part_values, None, scores)
     if part.mask is not None:
         return _run_by_row(query, part_keys, part_values, part.mask, scores)
     return _run_full(query, part_keys, part_values, scores)
 
 
-def _read(keys: torch.Tensor, values: torch.Tensor, slots: Slots) -> tuple[torch.Tensor, torch.Tensor]:
+def _read(keys: torch.Tensor, values: torch.Tensor, slots: SlotIndex) -> tuple[torch.Tensor, torch.Tensor]:
     """Keys and values of some slots: a view where they lie side by side, else a copy."""
     if isinstance(slots, slice):
         return keys[:, slots], values[:, slots]
@@ -138,11 +157,11 @@ def _read(keys: torch.Tensor, values: torch.Tensor, slots: Slots) -> tuple[torch
     return embedding(rows, keys.view(-1, width)), embedding(rows, values.view(-1, width))
 
 
-def _rows(folded: torch.Tensor, rows: Slots) -> torch.Tensor:
+def _rows(folded: torch.Tensor, rows: SlotIndex) -> torch.Tensor:
     return folded[:, rows] if isinstance(rows, slice) else folded.index_select(1, rows)
 
 
-def _run_full(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scores: _Scores) -> Part:
+def _run_full(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scores: _Scores) -> _Partial:
     kv_heads, rows, groups, size = query.shape
     output, lse = _attention(
         query.reshape(1, kv_heads, rows * groups, size), keys[None], values[None], None, False, scores
@@ -153,7 +172,7 @@ def _run_full(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, sco
 
 def _run_by_row(
     query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor | None, scores: _Scores
-) -> Part:
+) -> _Partial:
     """Where rows see different keys: by the mask, or causally without one.
 
     Groups become heads that share their keys by a stride of zero, so that what a mask counts are rows.
@@ -172,7 +191,7 @@ def _run_by_row(
 
 def _run_padded(
     query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor, scores: _Scores
-) -> Part:
+) -> _Partial:
     kv_heads, _, groups, size = query.shape
     lanes, queries, length = mask.shape
     bias = mask[:, None, :, None].expand(-1, -1, -1, groups, -1).reshape(lanes, 1, queries * groups, length)

@@ -1,14 +1,16 @@
 """What one model pass gets: lanes of new tokens, packed into one row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from promptlang.kernels.plan import AttentionPlan, plan
+from promptlang.kernels.backend import AttentionBackend
+from promptlang.kernels.lane import AttentionLane
+from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.cache.slots import SlotRun
 
 
@@ -20,9 +22,7 @@ class Lane:
         tokens: the new tokens, at least one.
         start: position of the first of them.
         slots: int32 [tokens], where their keys and values go.
-        context: the slots of all positions before `start` in position order. Lanes that share a prefix name
-            the very same
-            leading runs: that is how a plan finds what they share.
+        context: the slots of all positions before `start` in position order; see `AttentionLane.context`.
         wants: whose logits are wanted: the last token's, every token's, or none.
     """
 
@@ -38,49 +38,70 @@ class Batch:
     """Lanes packed for the model. Lanes are laid out so that those with a common prefix stand side by side.
 
     Attributes:
-        tokens, positions, slots: int64 [T], in packed order.
-        plans: who attends to what, for each window that a layer of the model has.
+        tokens, positions: int64 [T], in packed order.
         rows: int64 [R], the packed rows whose logits are wanted, in the order of the lanes as they were
             given.
+        backend: computes attention.
+        plan: how, as the backend says.
     """
 
     tokens: torch.Tensor
     positions: torch.Tensor
-    slots: torch.Tensor
-    plans: Mapping[int | None, AttentionPlan]
     rows: torch.Tensor
+    backend: AttentionBackend[Any]
+    plan: Any
+
+    def attend(
+        self,
+        pool: KvPool,
+        layer: int,
+        query: torch.Tensor,
+        new_keys: torch.Tensor,
+        new_values: torch.Tensor,
+        scale: float,
+        *,
+        window: int | None = None,
+        cap: float | None = None,
+        sinks: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """One layer: keep the new tokens' keys and values, then attend to all that each token sees.
+
+        Args:
+            pool: where keys and values are kept.
+            layer: which layer.
+            query: [heads, T, head size].
+            new_keys, new_values: [KV heads, T, head size].
+            scale, window, cap, sinks: see `AttentionBackend.attend`.
+
+        Returns:
+            [T, heads, head size].
+        """
+        keys, values = pool.keys[layer], pool.values[layer]
+        self.backend.store(self.plan, new_keys, new_values, keys, values)
+        return self.backend.attend(self.plan, query, keys, values, scale, window=window, cap=cap, sinks=sinks)
 
 
-def build_batch(lanes: Sequence[Lane], device: torch.device | str = "cpu", windows: Sequence[int | None] = ()) -> Batch:
-    """Pack lanes into one batch.
+def build_batch(lanes: Sequence[Lane], backend: AttentionBackend[Any], windows: Sequence[int | None] = ()) -> Batch:
+    """Pack lanes into one batch, on the backend's device.
 
     Args:
         lanes: at least one; no two with a slot in common among their new tokens.
-        device: where the model lives.
-        windows: of its layers, as in `ModelShape.windows`.
+        backend: will compute attention.
+        windows: of the model's layers, as in `ModelShape.windows`.
     """
     order = sorted(range(len(lanes)), key=lambda index: lanes[index].context)
     packed = [lanes[index] for index in order]
+    device = backend.device
     return Batch(
         tokens=torch.tensor([token for lane in packed for token in lane.tokens], device=device),
         positions=_integers([np.arange(lane.start, lane.start + len(lane.tokens)) for lane in packed], device),
-        slots=_integers([lane.slots for lane in packed], device),
-        plans=_plans(packed, device, set(windows) or {None}),
         rows=torch.tensor(_wanted_rows(lanes, order), dtype=torch.int64, device=device),
+        backend=backend,
+        plan=backend.plan([AttentionLane(lane.slots, lane.context) for lane in packed], set(windows) or {None}),
     )
 
 
-def _plans(
-    lanes: Sequence[Lane], device: torch.device | str, windows: set[int | None]
-) -> dict[int | None, AttentionPlan]:
-    longest = max(lane.start + len(lane.tokens) for lane in lanes)
-    # A window that nothing has outgrown yet is none: layers with and without one then share a plan.
-    binding = {window: window if window is not None and window < longest else None for window in windows}
-    plans = {window: plan(lanes, device, window) for window in set(binding.values())}
-    return {window: plans[bound] for window, bound in binding.items()}
-
-
-def _integers(arrays: Sequence[npt.NDArray[np.integer]], device: torch.device | str) -> torch.Tensor:
+def _integers(arrays: Sequence[npt.NDArray[np.integer]], device: torch.device) -> torch.Tensor:
     return torch.from_numpy(np.concatenate(arrays).astype(np.int64)).to(device)
 
 

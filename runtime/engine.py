@@ -11,6 +11,7 @@ import torch
 
 from promptlang.grammar.constraint import ConstraintError
 from promptlang.grammar.vocabulary import Vocabulary
+from promptlang.kernels.backend import AttentionBackend, default_backend
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.cache.eviction import make_policy
 from promptlang.runtime.cache.expected_read import ExpectedRead
@@ -73,12 +74,19 @@ class Engine:
     Args:
         loaded: a model with its tokenizer.
         options: how to run.
+        backend: computes attention; by default the one for the model's device.
     """
 
-    def __init__(self, loaded: LoadedModel, options: EngineOptions | None = None) -> None:
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        options: EngineOptions | None = None,
+        backend: AttentionBackend[Any] | None = None,
+    ) -> None:
         options = options or EngineOptions()
         self.name = loaded.name
         self.model = loaded.model
+        self._backend = backend or default_backend(self.model.device)
         self.tokenizer = loaded.tokenizer
         self.template = ChatTemplate(loaded.tokenizer)
         self.vocabulary = Vocabulary(
@@ -98,7 +106,7 @@ class Engine:
 
     def _pool_size(self, options: EngineOptions) -> int:
         per_token = KvPool.bytes_per_token(self.model.shape, self.model.dtype)
-        size = (options.kv_bytes or min(DEFAULT_KV_BYTES, available_memory() // 4)) // per_token
+        size = (options.kv_bytes or min(DEFAULT_KV_BYTES, available_memory(self.model.device) // 4)) // per_token
         if size < 2:
             raise RequestError(
                 f"a KV budget of {options.kv_bytes} bytes holds fewer than two tokens: one takes {per_token} bytes"
@@ -212,7 +220,7 @@ class Engine:
             return True
         jobs = [job for job, _ in work]
         lanes = [lane for _, planned in work for lane in planned]
-        batch = build_batch(lanes, self.model.device, self.model.shape.windows)
+        batch = build_batch(lanes, self._backend, self.model.shape.windows)
         planned = perf_counter()
         try:
             logits = self.model.forward(batch, self.pool)

@@ -4,6 +4,7 @@ Importing this does not load torch: what it sets must stand before torch does.
 """
 
 import os
+import sys
 
 SPINS = "10000"
 """Longer than the pauses inside a step last.
@@ -15,6 +16,9 @@ waits for the other program. With fewer spins, threads sleep within a step, and 
 
 
 def spin_briefly() -> None:
-    """Let threads that wait give up their core soon, unless the user's environment says otherwise."""
-    if "OMP_WAIT_POLICY" not in os.environ:
+    """Let threads that wait give up their core soon, unless the user's environment says otherwise.
+
+    Only on Linux: elsewhere torch has another OpenMP, which doesn't read this.
+    """
+    if sys.platform == "linux" and "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)

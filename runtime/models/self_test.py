@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from promptlang.kernels.backend import default_backend
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.cache.slots import SlotRun
@@ -50,7 +51,8 @@ def _forked(model: Model, prefix: torch.Tensor, left: torch.Tensor, right: torch
         [_lane(prefix, 0, 0, ())],
         [_lane(left, _PREFIX, _PREFIX, shared), _lane(right, _PREFIX, _PREFIX + _LEFT, shared)],
     ]
-    logits = [model.forward(build_batch(lanes, model.device, model.shape.windows), pool).whole() for lanes in passes]
+    backend = default_backend(model.device)
+    logits = [model.forward(build_batch(lanes, backend, model.shape.windows), pool).whole() for lanes in passes]
     return logits[-1]
 
 

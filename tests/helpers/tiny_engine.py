@@ -8,7 +8,7 @@ from tiny_tokenizers import byte_level
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.models.loading import LoadedModel
-from promptlang.runtime.models.model import TransformersModel
+from promptlang.runtime.models.transformers_model import TransformersModel
 from promptlang.runtime.prompt import TokenPrompt
 from promptlang.runtime.text.tokenizer import Tokenizer, TokenizerSettings
 

@@ -1,16 +1,20 @@
 """Small random models, and the plain ways of running one that tests compare with."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM
+from tiny_tokenizers import byte_level
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
+from promptlang.kernels.backend import default_backend
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.cache.slots import SlotRun
-from promptlang.runtime.models.model import ATTENTION, Model, register_attention
+from promptlang.runtime.models.model import Model
+from promptlang.runtime.models.transformers_model import ATTENTION, register_attention
 
 VOCABULARY = 97
 
@@ -36,9 +40,18 @@ def tiny_network(model_type: str = "llama", seed: int = 0, **changes: Any) -> An
     return AutoModelForCausalLM.from_config(config, attn_implementation=ATTENTION, dtype=torch.float32).eval()
 
 
+def saved_model(folder: Path, model_type: str = "llama", **changes: Any) -> Path:
+    """A model's folder, as `save_pretrained` leaves it."""
+    backend = byte_level()
+    network = tiny_network(model_type, vocab_size=backend.get_vocab_size() + 5, **changes)
+    network.save_pretrained(folder)
+    PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>").save_pretrained(folder)
+    return folder
+
+
 def run(model: Model, pool: KvPool, *lanes: Lane) -> torch.Tensor:
     """One pass."""
-    return model.forward(build_batch(lanes, model.device, model.shape.windows), pool).whole()
+    return model.forward(build_batch(lanes, default_backend(model.device), model.shape.windows), pool).whole()
 
 
 def cold_logits(model: Model, tokens: Sequence[int]) -> torch.Tensor:

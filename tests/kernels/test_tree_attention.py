@@ -1,28 +1,22 @@
 """Tree attention gives what attention of each sequence alone gives."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from promptlang.kernels import reference, tree_attention
-from promptlang.kernels.plan import CausalPass, PaddedPass, Pass
-from promptlang.kernels.plan import plan as plan_of
+from promptlang.kernels.lane import AttentionLane
+from promptlang.kernels.reference import ReferenceAttention
+from promptlang.kernels.tree_attention import TreeAttention
 
-
-@dataclass(frozen=True)
-class Lane:
-    context: tuple[tuple[int, int], ...]
-    slots: npt.NDArray[np.int32]
-
+CPU = torch.device("cpu")
+TREE, REFERENCE = TreeAttention(CPU), ReferenceAttention(CPU)
 
 SIZE = 16
-LENGTHS = st.sampled_from([1, 2, 3, 15, 16, 17, 63, 64, 65, 191, 192, 193, 400])
+LENGTHS = st.sampled_from([1, 2, 3, 15, 16, 17, 63, 64, 65, 191, 192, 193, 400, 511, 512, 513])
 
 
 class SlotSource:
@@ -38,7 +32,7 @@ class SlotSource:
 
 
 @st.composite
-def trees(draw: st.DrawFn) -> tuple[list[Lane], int]:
+def trees(draw: st.DrawFn) -> tuple[list[AttentionLane], int]:
     """Lanes that are paths in a random tree of runs, sorted by context, and how many slots they use."""
     source = SlotSource()
     paths: list[tuple[tuple[int, int], ...]] = [()]
@@ -48,12 +42,12 @@ def trees(draw: st.DrawFn) -> tuple[list[Lane], int]:
     lanes = []
     for path in draw(st.lists(st.sampled_from(paths), min_size=1, max_size=12)):
         start, count = source.take(draw(st.sampled_from([1, 1, 1, 2, 5, 8, 9, 20])), draw(st.integers(0, 1)))
-        lanes.append(Lane(path, np.arange(start, start + count, dtype=np.int32)))
+        lanes.append(AttentionLane(np.arange(start, start + count, dtype=np.int32), path))
     return sorted(lanes, key=lambda lane: lane.context), source.used
 
 
 def difference(
-    lanes: list[Lane],
+    lanes: list[AttentionLane],
     slots: int,
     groups: int,
     dtype: torch.dtype = torch.float32,
@@ -65,47 +59,49 @@ def difference(
     rows = sum(len(lane.slots) for lane in lanes)
     query = torch.randn(2 * groups, rows, SIZE, generator=generator)
     keys, values = torch.randn(2, 2, slots, SIZE, generator=generator)
-    plan = plan_of(lanes, window=window)
-    ours = tree_attention.attend(query.to(dtype), keys.to(dtype), values.to(dtype), plan, 0.25, **scoring)
-    plain = reference.plan(lanes, window=window)
-    theirs = reference.attend(query.double(), keys.double(), values.double(), plain, 0.25, **scoring)
+    plan, plain = TREE.plan(lanes, {window}), REFERENCE.plan(lanes, {window})
+    scoring |= {"window": window}
+    ours = TREE.attend(plan, query.to(dtype), keys.to(dtype), values.to(dtype), 0.25, **scoring)
+    theirs = REFERENCE.attend(plain, query.double(), keys.double(), values.double(), 0.25, **scoring)
     assert ours.shape == theirs.shape
     assert ours.dtype == dtype
     return float((ours - theirs).abs().max())
 
 
-def lane(new: int, at: int, *context: tuple[int, int]) -> Lane:
-    return Lane(context, np.arange(at, at + new, dtype=np.int32))
+def lane(new: int, at: int, *context: tuple[int, int]) -> AttentionLane:
+    return AttentionLane(np.arange(at, at + new, dtype=np.int32), context)
 
 
 @settings(max_examples=settings.default.max_examples * 3 // 2, deadline=None)
 @given(trees(), st.integers(1, 4))
-def test_equals_each_sequence_alone(tree: tuple[list[Lane], int], groups: int) -> None:
+def test_equals_each_sequence_alone(tree: tuple[list[AttentionLane], int], groups: int) -> None:
     assert difference(*tree, groups) < 1e-5
 
 
 @settings(max_examples=25, deadline=None)
 @given(trees(), st.integers(1, 4))
-def test_the_route_for_other_devices_gives_the_same(tree: tuple[list[Lane], int], groups: int) -> None:
+def test_the_route_for_other_devices_gives_the_same(tree: tuple[list[AttentionLane], int], groups: int) -> None:
     assert difference(*tree, groups, torch.float64) < 1e-5
 
 
 @settings(max_examples=settings.default.max_examples * 3 // 2, deadline=None)
 @given(trees(), st.integers(1, 3), st.sampled_from([1, 2, 7, 16, 64, 100, 192, 300, 900]))
-def test_a_window_hides_what_is_too_far_back(tree: tuple[list[Lane], int], groups: int, window: int) -> None:
+def test_a_window_hides_what_is_too_far_back(tree: tuple[list[AttentionLane], int], groups: int, window: int) -> None:
     assert difference(*tree, groups, window=window) < 1e-5
 
 
 @settings(max_examples=25, deadline=None)
 @given(trees(), st.integers(1, 3), st.sampled_from([7, 100, 300]))
-def test_windows_on_the_route_for_other_devices(tree: tuple[list[Lane], int], groups: int, window: int) -> None:
+def test_windows_on_the_route_for_other_devices(
+    tree: tuple[list[AttentionLane], int], groups: int, window: int
+) -> None:
     assert difference(*tree, groups, torch.float64, window=window) < 1e-5
 
 
 @settings(max_examples=40, deadline=None)
 @given(trees(), st.integers(1, 3), st.sampled_from([None, 2.0]), st.booleans(), st.sampled_from([None, 50]))
 def test_caps_and_sinks(
-    tree: tuple[list[Lane], int], groups: int, cap: float | None, has_sinks: bool, window: int | None
+    tree: tuple[list[AttentionLane], int], groups: int, cap: float | None, has_sinks: bool, window: int | None
 ) -> None:
     sinks = torch.linspace(-3, 3, 2 * groups) if has_sinks else None
     assert difference(*tree, groups, window=window, cap=cap, sinks=sinks) < 1e-5
@@ -143,63 +139,28 @@ def test_large_scores_do_not_overflow() -> None:
     keys = torch.randn(1, 600, SIZE) * 100
     query = torch.randn(1, 4, SIZE) * 100
     values = torch.randn(1, 600, SIZE)
-    ours = tree_attention.attend(query, keys, values, plan_of(lanes), 1.0)
-    theirs = reference.attend(query, keys, values, reference.plan(lanes), 1.0)
+    ours = TREE.attend(TREE.plan(lanes, {None}), query, keys, values, 1.0)
+    theirs = REFERENCE.attend(REFERENCE.plan(lanes, {None}), query, keys, values, 1.0)
     assert torch.allclose(ours, theirs, atol=1e-4)
-
-
-def test_a_shared_prefix_is_read_once_for_all_that_share_it() -> None:
-    plan = plan_of([lane(1, 1000 + 50 * index, (0, 800)) for index in range(16)])
-    assert [part for part in plan.more if part.slots == slice(0, 800)] == [Pass(slice(0, 16), slice(0, 800))]
-    assert [type(part) for part in plan.own] == [PaddedPass]
-
-
-def test_nested_prefixes_are_each_read_once() -> None:
-    left, right = (800, 300), (1200, 300)
-    lanes = [lane(1, 2000 + 9 * index, (0, 800), side) for index, side in enumerate([left, left, right, right])]
-    plan = plan_of(lanes)
-    assert sorted(plan.more, key=str) == [
-        Pass(slice(0, 2), slice(800, 1100)),
-        Pass(slice(0, 4), slice(0, 800)),
-        Pass(slice(2, 4), slice(1200, 1500)),
-    ]
-
-
-def test_neighbouring_runs_are_read_in_one_pass() -> None:
-    plan = plan_of([lane(1, 1000 + 9 * index, (0, 300), (300, 300)) for index in range(2)])
-    assert [part.slots for part in plan.more] == [slice(0, 600)]
-
-
-def test_one_sequence_in_one_run_is_one_pass() -> None:
-    plan = plan_of([lane(1, 500, (0, 500))])
-    assert (plan.own, plan.more) == ((Pass(slice(0, 1), slice(0, 501)),), ())
-
-
-def test_a_long_prompt_is_a_causal_pass_in_place() -> None:
-    plan = plan_of([lane(300, 0)])
-    assert plan.own == (CausalPass(slice(0, 300), slice(0, 300)),)
-
-
-def test_a_short_shared_prefix_is_not_worth_a_pass() -> None:
-    plan = plan_of([lane(1, 100 + 9 * index, (0, 10)) for index in range(3)])
-    assert not plan.more
-
-
-def test_a_window_reads_no_more_than_it_shows() -> None:
-    plan = plan_of([lane(1, 5000 + 50 * index, (0, 4000)) for index in range(4)], window=1001)
-    assert [part.slots for part in plan.more] == [slice(3000, 4000)]
-
-
-def test_siblings_share_what_their_windows_have_in_common() -> None:
-    lanes = [lane(1, 5000 + 50 * index, (0, 4000), (5000 + 50 * index - 20, index + 1)) for index in range(4)]
-    plan = plan_of(lanes, window=1001)
-    seen_by_all = [part for part in plan.more if part.slots == slice(3004, 4000)]
-    assert seen_by_all == [Pass(slice(0, 4), slice(3004, 4000))]
 
 
 def test_the_same_plan_gives_the_same_bits() -> None:
     lanes = [lane(1, 1000 + 50 * index, (0, 800)) for index in range(16)]
     query, keys, values = torch.randn(6, 16, SIZE), torch.randn(2, 2000, SIZE), torch.randn(2, 2000, SIZE)
-    plan = plan_of(lanes)
-    first, second = (tree_attention.attend(query, keys, values, plan, 0.25) for _ in range(2))
+    plan = TREE.plan(lanes, {None})
+    first, second = (TREE.attend(plan, query, keys, values, 0.25) for _ in range(2))
     assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize("backend", [TREE, REFERENCE])
+def test_new_keys_and_values_go_to_their_slots_and_nowhere_else(backend: Any) -> None:
+    lanes = [lane(3, 7, (0, 4)), lane(1, 20, (0, 4))]
+    keys, values = torch.zeros(2, 2, 30, SIZE)
+    new_keys, new_values = torch.randn(2, 2, 4, SIZE)
+    backend.store(backend.plan(lanes, {None}), new_keys, new_values, keys, values)
+    slots = [7, 8, 9, 20]
+    assert torch.equal(keys[:, slots], new_keys)
+    assert torch.equal(values[:, slots], new_values)
+    others = [slot for slot in range(30) if slot not in slots]
+    assert not keys[:, others].any()
+    assert not values[:, others].any()

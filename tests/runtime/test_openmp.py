@@ -1,6 +1,7 @@
 """Threads that wait give up their core soon, unless the user says how they wait."""
 
 import os
+import sys
 
 import pytest
 
@@ -11,6 +12,7 @@ from promptlang.runtime.openmp import SPINS, spin_briefly
 def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
 
 
 def spins(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str | None:
@@ -30,3 +32,9 @@ def test_the_users_word_stands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_policy_of_the_users_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     assert spins(monkeypatch, OMP_WAIT_POLICY="active") is None
+
+
+@pytest.mark.parametrize("system", ["darwin", "win32"])
+def test_where_openmp_is_not_gnus_nothing_is_set(monkeypatch: pytest.MonkeyPatch, system: str) -> None:
+    monkeypatch.setattr(sys, "platform", system)
+    assert spins(monkeypatch) is None

@@ -13,7 +13,7 @@ from promptlang.runtime.cache.prefix_cache import Namespace
 from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.sequence import Sequence
 from promptlang.runtime.cache.slots import SlotAllocator
-from promptlang.runtime.requests import Answer, Generated, ScoreOptions
+from promptlang.runtime.requests import Answer, GeneratedTokens, ScoreOptions
 from promptlang.runtime.scheduler import HEADROOM, Scheduler
 from promptlang.runtime.usage import Usage
 
@@ -51,7 +51,7 @@ class Writer:
                 self.sequence.tokens.append(0)
             else:
                 self.release()
-                self.answer.finish(Generated("", [], [], "length", True))
+                self.answer.finish(GeneratedTokens("", [], [], "length", True))
 
     def release(self) -> None:
         self.sequence.release()

@@ -8,8 +8,8 @@ from tiny_models import VOCABULARY, cold_logits, generate, greedy, tiny_network
 
 from promptlang.runtime.models.layouts import Layouts
 from promptlang.runtime.models.lean_model import LeanConfig, LeanModel
-from promptlang.runtime.models.model import TransformersModel
 from promptlang.runtime.models.self_test import self_test
+from promptlang.runtime.models.transformers_model import TransformersModel
 
 PROMPT = [(5 * index + 1) % VOCABULARY for index in range(300)]
 

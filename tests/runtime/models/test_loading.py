@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import cold_logits, generate, greedy, tiny_network
+from tiny_models import cold_logits, generate, greedy, saved_model, tiny_network
 from tiny_tokenizers import byte_level
 from transformers import PreTrainedTokenizerFast
 
 from promptlang.runtime.models import embedded, gguf_files, loading
 from promptlang.runtime.models.loading import LoadedModel, load
-from promptlang.runtime.models.model import ATTENTION, ModelError, TransformersModel, register_attention
+from promptlang.runtime.models.model import ModelError
 from promptlang.runtime.models.self_test import self_test
+from promptlang.runtime.models.transformers_model import ATTENTION, TransformersModel, register_attention
 
 
 @pytest.fixture(autouse=True)
@@ -27,17 +28,8 @@ def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.F
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def save(folder: Path, model_type: str = "llama", **changes: object) -> Path:
-    """A model's folder, as `save_pretrained` leaves it."""
-    backend = byte_level()
-    network = tiny_network(model_type, vocab_size=backend.get_vocab_size() + 5, **changes)
-    network.save_pretrained(folder)
-    PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>").save_pretrained(folder)
-    return folder
-
-
 def test_a_folder_loads(tmp_path: Path) -> None:
-    loaded = load(str(save(tmp_path)))
+    loaded = load(str(saved_model(tmp_path)))
     network = tiny_network(vocab_size=loaded.tokenizer.vocab_size)
     prompt = loaded.tokenizer.encode("The quick brown")
     assert greedy(loaded.model, prompt, 8) == generate(network, prompt, 8)
@@ -45,7 +37,7 @@ def test_a_folder_loads(tmp_path: Path) -> None:
 
 
 def test_end_tokens_come_from_tokenizer_and_generation_config(tmp_path: Path) -> None:
-    save(tmp_path)
+    saved_model(tmp_path)
     (tmp_path / "generation_config.json").write_text('{"eos_token_id": [7, 8]}')
     tokenizer = load(str(tmp_path)).tokenizer
     assert tokenizer.eos_ids == (tokenizer.special_tokens["</s>"], 7, 8)
@@ -53,30 +45,46 @@ def test_end_tokens_come_from_tokenizer_and_generation_config(tmp_path: Path) ->
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_half_precision_is_near(tmp_path: Path, dtype: str) -> None:
-    folder = str(save(tmp_path))
+    folder = str(saved_model(tmp_path))
     half, whole = load(folder, dtype=dtype), load(folder)
     tokens = whole.tokenizer.encode("The quick brown fox")
     expected = cold_logits(whole.model, tokens)
     assert (cold_logits(half.model, tokens) - expected).abs().max() < 0.1 * expected.abs().max()
 
 
-def test_four_bit_weights_are_near(tmp_path: Path) -> None:
-    folder = str(save(tmp_path))
+def measure(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    """Let four bits be the faster ones up to so many rows, whatever the processor."""
+    monkeypatch.setattr(loading, "kept_limit", lambda folder, products, dtype: limit)
+    monkeypatch.setattr(loading, "measured_limit", lambda products, dtype: limit)
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_what_is_measured_decides_from_how_many_rows_on_four_bits_give_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: bool
+) -> None:
+    folder = str(saved_model(tmp_path))
+    for limit in (0, 8):
+        measure(monkeypatch, limit)
+        assert f"int4 up to {limit} rows" in load(folder, dtype="int4", cache=cache).model.weights
+
+
+def test_four_bit_weights_are_near(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure(monkeypatch, limit=1000)
+    folder = str(saved_model(tmp_path))
     four, whole = load(folder, dtype="int4"), load(folder)
     tokens = whole.tokenizer.encode("The quick brown fox")
     expected = cold_logits(whole.model, tokens)
     error = cold_logits(four.model, tokens) - expected
     assert 0 < error.norm() < 0.5 * expected.norm()
-    assert "int4 up to" in four.model.weights
 
 
 def test_one_layout_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:
-    folder = str(save(tmp_path))
+    folder = str(saved_model(tmp_path))
     assert load(folder, dtype="int4", one_layout=True).model.weights == "int4"
 
 
 def test_four_bits_are_refused_for_other_architectures(tmp_path: Path) -> None:
-    refused(str(save(tmp_path, "olmo2")), "Llama-like", dtype="int4")
+    refused(str(saved_model(tmp_path, "olmo2")), "Llama-like", dtype="int4")
 
 
 def refused(name: str, *words: str, dtype: str = "float32") -> None:
@@ -110,20 +118,20 @@ def test_a_folder_that_holds_no_model_is_named(tmp_path: Path) -> None:
 
 
 def test_broken_weights_are_an_error(tmp_path: Path) -> None:
-    save(tmp_path)
+    saved_model(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{broken}")
     refused(str(tmp_path), "can't be loaded")
 
 
 def test_an_unknown_architecture_is_an_error(tmp_path: Path) -> None:
-    save(tmp_path)
+    saved_model(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, "model_type": "no_such_model"}))
     refused(str(tmp_path), "no_such_model")
 
 
 def test_an_architecture_with_other_attention_is_refused(tmp_path: Path) -> None:
-    refused(str(save(tmp_path, "bloom", n_head=4)), "Bloom", "plain attention")
+    refused(str(saved_model(tmp_path, "bloom", n_head=4)), "Bloom", "plain attention")
 
 
 def test_an_unknown_dtype_lists_the_known() -> None:
@@ -131,20 +139,20 @@ def test_an_unknown_dtype_lists_the_known() -> None:
 
 
 def test_a_folder_is_compared_with_transformers_once(tmp_path: Path) -> None:
-    folder = save(tmp_path / "model")
+    folder = saved_model(tmp_path / "model")
     told: list[str] = []
     for _ in range(2):
         load(str(folder), progress=told.append)
     assert told == ["comparing the model with transformers: once"]
-    save(folder, rms_norm_eps=1e-3)
+    saved_model(folder, rms_norm_eps=1e-3)
     load(str(folder), progress=told.append)
     assert len(told) == 2
 
 
 def test_a_folder_that_computes_something_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = str(save(tmp_path / "model"))
+    folder = str(saved_model(tmp_path / "model"))
     monkeypatch.setattr(
-        loading, "_network", lambda folder, dtype: tiny_network(vocab_size=byte_level().get_vocab_size() + 5, seed=5)
+        loading, "_network", lambda folder, options: tiny_network(vocab_size=byte_level().get_vocab_size() + 5, seed=5)
     )
     for _ in range(2):
         refused(folder, "other logits")
@@ -248,7 +256,7 @@ def test_a_damaged_cache_says_what_to_delete(fake_gguf: Path, monkeypatch: pytes
 @pytest.mark.parametrize("model_type", ["llama", "olmo2"])
 def test_a_users_gguf_file_is_converted_once(fake_gguf: Path, monkeypatch: pytest.MonkeyPatch, model_type: str) -> None:
     def convert(gguf: Path, folder: Path) -> None:
-        save(folder, model_type)
+        saved_model(folder, model_type)
         gguf_files.save_tokenizer(
             PreTrainedTokenizerFast.from_pretrained(folder), folder, byte_level().get_vocab_size() + 5
         )
@@ -267,9 +275,9 @@ def test_a_users_gguf_file_loads_where_no_cache_can_be_written(
 ) -> None:
     (tmp_path / "no-folder").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no-folder"))
-    folder = save(tmp_path / "model")
+    folder = saved_model(tmp_path / "model")
     network = loading._network
-    monkeypatch.setattr(loading, "_network", lambda _, dtype, gguf_file: network(folder, dtype))
+    monkeypatch.setattr(loading, "_network", lambda _, options, gguf_file: network(folder, options))
     tokenizer = loading._tokenizer
     monkeypatch.setattr(loading, "_tokenizer", lambda name, _, size, gguf_file: tokenizer(name, folder, size))
     told: list[str] = []
@@ -351,6 +359,6 @@ def test_the_embedded_tokenizer_encodes_as_transformers_does(loaded: LoadedModel
 @pytest.mark.slow
 @pytest.mark.usefixtures("loaded")
 def test_loading_is_quiet() -> None:
-    script = "from promptlang.runtime.loading import load; load()"
+    script = "from promptlang.runtime.models.loading import load; load()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")

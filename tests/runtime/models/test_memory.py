@@ -1,32 +1,30 @@
-"""The memory of a machine, on systems of every kind."""
+"""The memory of a machine and of its devices."""
 
-import os
-from pathlib import Path
-
+import psutil
 import pytest
+import torch
+from tiny_engine import kv_bytes, tiny_loaded
 
-from promptlang.runtime.models.memory import ASSUMED_BYTES, available_memory
-
-NOWHERE = Path("/nowhere/meminfo")
-
-
-def test_linux_says_what_is_available(tmp_path: Path) -> None:
-    file = tmp_path / "meminfo"
-    file.write_text("MemTotal:       100 kB\nMemAvailable:       40 kB\nHugePages_Total:       0\n")
-    assert available_memory(file) == 40 * 1024
+from promptlang.runtime.engine import DEFAULT_KV_BYTES, Engine, EngineOptions
+from promptlang.runtime.models.memory import available_memory
 
 
-def test_elsewhere_half_of_the_memory_is_taken_for_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    figures = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1000}
-    monkeypatch.setattr(os, "sysconf", figures.__getitem__)
-    assert available_memory(NOWHERE) == 4096 * 500
+def test_the_host_has_what_the_system_says() -> None:
+    total = psutil.virtual_memory().total
+    assert 0 < available_memory(torch.device("cpu")) <= total
 
 
-def test_a_system_that_says_nothing_of_its_memory_is_taken_to_have_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unknown(name: str) -> int:
-        raise ValueError(f"unrecognized configuration name {name}")
+def test_a_device_with_memory_of_its_own_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (asked.append(device), (40, 100))[1])
+    assert available_memory(torch.device("cuda:1")) == 40
+    assert asked == [torch.device("cuda:1")]
 
-    monkeypatch.setattr(os, "sysconf", unknown)
-    assert available_memory(NOWHERE) == ASSUMED_BYTES
-    monkeypatch.delattr(os, "sysconf")
-    assert available_memory(NOWHERE) == ASSUMED_BYTES
+
+def test_the_cache_takes_a_quarter_of_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Memory:
+        available = 4 * kv_bytes(1000)
+
+    assert Memory.available < DEFAULT_KV_BYTES
+    monkeypatch.setattr(psutil, "virtual_memory", Memory)
+    assert Engine(tiny_loaded(), EngineOptions()).pool.size == 1000

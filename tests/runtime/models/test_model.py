@@ -10,8 +10,9 @@ from tiny_models import VOCABULARY, cold_logits, generate, greedy, run, tiny_net
 from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.cache.slots import SlotRun
-from promptlang.runtime.models.model import Model, ModelError, TransformersModel
+from promptlang.runtime.models.model import Model, ModelError
 from promptlang.runtime.models.self_test import self_test
+from promptlang.runtime.models.transformers_model import TransformersModel
 
 PROMPT = [(7 * index + 3) % VOCABULARY for index in range(23)]
 

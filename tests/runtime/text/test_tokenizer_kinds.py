@@ -12,7 +12,7 @@ from tiny_models import tiny_network
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.healing import heal
 from promptlang.runtime.models.loading import LoadedModel
-from promptlang.runtime.models.model import TransformersModel
+from promptlang.runtime.models.transformers_model import TransformersModel
 from promptlang.runtime.prompt import TokenPrompt
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.requests import GeneratedTokens, GenerateTokens

@@ -1,0 +1,271 @@
+"""How a step's batch is cut into parts: what is shared, what is read in place, what is gathered."""
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from promptlang.kernels.lane import AttentionLane
+from promptlang.kernels.pieces import Piece, SlotRuns, Window, joined, length, position_array, slot_array
+from promptlang.kernels.plan import HIDDEN, AttentionPlan, CausalPart, PaddedPart, Part, SlotIndex, WindowPlan
+
+# What decides is how long things take beside one another, in tokens: the time of copying one token's keys and values
+# out of memory. Measured inside a model's step on two CPU cores (3 KV heads of 64), where nothing is in the cache, a
+# part takes 80 µs beside its arithmetic, a merge 40 µs, a copied token 0.25 µs. A wrong threshold costs some percent of
+# a step, never a result.
+
+PART_COST = 320
+"""What a part costs beside its arithmetic, in tokens."""
+
+GATHERED = 1024
+"""The most tokens that several tails are gathered into: few enough to be in a core's cache still when they are attended
+to, many enough for a part to be cheap beside them. So the number of parts grows with what there is to read."""
+
+LONG_RUN = GATHERED // 2
+"""A run longer than this is read in place, by a part of its own: gathering two such would fill more than a part. A part
+and its merge are worth 480 tokens."""
+
+SHORT_RUN = 96
+"""A shared run up to this length may be handed down, to be gathered with each reader's own tail ..."""
+
+SHARED_TOKENS = 768
+"""... unless its length times its readers exceeds this."""
+
+PADDED_QUERIES = 8
+"""Lanes with more new tokens than this are not padded. So many queries of one key take about as long as its copy."""
+
+
+def plan(lanes: Sequence[AttentionLane], windows: Set[int | None], device: torch.device) -> AttentionPlan:
+    """Decide how a batch is computed.
+
+    Args:
+        lanes: in packed order. Only neighbours share: sort them by context.
+        windows: how many positions a token sees, itself and those just before it (Beltagy et al., "Longformer", 2020);
+            None: all. One for each kind of layer.
+        device: where the keys are.
+    """
+    longest = max(length(lane.context) + len(lane.slots) for lane in lanes)
+    # A window that nothing has outgrown yet is none: layers with and without one then share their parts.
+    binding = {window: window if window is not None and window < longest else None for window in windows}
+    plans = {window: _plan_of(lanes, window, device) for window in set(binding.values())}
+    slots = np.concatenate([lane.slots for lane in lanes]).astype(np.int64)
+    return AttentionPlan(
+        torch.from_numpy(slots).to(device), {window: plans[bound] for window, bound in binding.items()}
+    )
+
+
+def _plan_of(lanes: Sequence[AttentionLane], window: int | None, device: torch.device) -> WindowPlan:
+    planner = _Planner(lanes, window, device)
+    for segment in _segments(lanes):
+        planner.add(segment)
+    return planner.finish()
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """Consecutive lanes (from `first` up to `end`) and the runs that they all read and nobody else does; `position` is
+    that of the first key."""
+
+    first: int
+    end: int
+    runs: SlotRuns
+    position: int
+
+
+def _segments(lanes: Sequence[AttentionLane]) -> Iterator[_Segment]:
+    """Cut the lanes' contexts where their readers change; the last segment of each lane is its own."""
+    common = [_common(left.context, right.context) for left, right in pairwise(lanes)]
+    stack: list[tuple[int, int, int, SlotRuns, int]] = [(0, len(lanes), 0, (), 0)]
+    while stack:
+        first, end, depth, inherited, position = stack.pop()
+        if end - first == 1:
+            yield _Segment(first, end, inherited + tuple(lanes[first].context[depth:]), position)
+            continue
+        fork = min(common[first : end - 1])
+        runs = inherited + tuple(lanes[first].context[depth:fork])
+        tokens = length(runs)
+        if tokens > SHORT_RUN or (end - first) * tokens > SHARED_TOKENS:
+            yield _Segment(first, end, runs, position)
+            runs, position = (), position + tokens
+        borders = [first, *(at + 1 for at in range(first, end - 1) if common[at] == fork), end]
+        stack += [(left, right, fork, runs, position) for left, right in reversed([*pairwise(borders)])]
+
+
+def _common(left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]) -> int:
+    for index, (a, b) in enumerate(zip(left, right, strict=False)):
+        if a != b:
+            return index
+    return min(len(left), len(right))
+
+
+@dataclass(frozen=True)
+class _Tail:
+    """What is left of a lane without its long pieces: some context, and the new tokens if they are causal."""
+
+    rows: slice
+    context: tuple[Piece, ...]
+    new: tuple[Piece, ...]
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        return self.context + self.new
+
+    @property
+    def length(self) -> int:
+        return sum(piece.length for piece in self.pieces)
+
+    @property
+    def queries(self) -> int:
+        count: int = self.rows.stop - self.rows.start
+        return count
+
+
+class _Group:
+    """Tails that are padded to one shape."""
+
+    def __init__(self) -> None:
+        self.tails: list[_Tail] = []
+        self.queries = 0
+        self.keys = 0
+        self._work = 0.0
+
+    def takes(self, tail: _Tail) -> bool:
+        """Whether one more is cheaper here than in a part of its own, and finds room."""
+        count, queries, keys = len(self.tails) + 1, max(self.queries, tail.queries), max(self.keys, tail.length)
+        padding = count * _work(queries, keys) - self._work - _work(tail.queries, tail.length)
+        return count * keys <= GATHERED and padding <= PART_COST
+
+    def add(self, tail: _Tail) -> None:
+        self.tails.append(tail)
+        self.queries, self.keys = max(self.queries, tail.queries), max(self.keys, tail.length)
+        self._work += _work(tail.queries, tail.length)
+
+
+def _work(queries: int, keys: int) -> float:
+    """Copying keys and attending to them, in tokens."""
+    return keys * (1 + queries / PADDED_QUERIES)
+
+
+def _groups(tails: Sequence[_Tail]) -> list[_Group]:
+    """Tails of like size together."""
+    groups: list[_Group] = []
+    for tail in sorted(tails, key=lambda tail: (tail.queries, tail.length), reverse=True):
+        if not groups or not groups[-1].takes(tail):
+            groups.append(_Group())
+        groups[-1].add(tail)
+    return groups
+
+
+class _Planner:
+    def __init__(self, lanes: Sequence[AttentionLane], window: int | None, device: torch.device) -> None:
+        self._lanes = lanes
+        self._device = device
+        self._window = None if window is None else Window(lanes, window)
+        self._row = np.cumsum([0, *(len(lane.slots) for lane in lanes)]).tolist()
+        self._own: list[Part | CausalPart | PaddedPart] = []
+        self._more: list[Part] = []
+        self._tails: list[_Tail] = []
+
+    def add(self, segment: _Segment) -> None:
+        rows = slice(self._row[segment.first], self._row[segment.end])
+        if segment.end - segment.first > 1:
+            self._more += self._parts(rows, self._seen(rows, segment.runs, segment.position))
+        else:
+            self._add_own(rows, self._lanes[segment.first].slots, segment)
+
+    def finish(self) -> WindowPlan:
+        for group in _groups(self._tails):
+            if len(group.tails) == 1:
+                self._add_alone(group.tails[0])
+            else:
+                self._own.append(self._padded(group))
+        return WindowPlan(tuple(self._own), tuple(self._more))
+
+    def _seen(self, rows: slice, runs: SlotRuns, position: int) -> list[Piece]:
+        pieces = joined(runs, position)
+        return pieces if self._window is None else self._window.cut(rows, pieces)
+
+    def _add_own(self, rows: slice, slots: npt.NDArray[np.int32], segment: _Segment) -> None:
+        """A lane's last part: its own context and its new tokens."""
+        runs, new = segment.runs, _runs(slots)
+        causal: list[Piece] = []
+        if len(new) == 1:  # sees all there is: its own slot is one more key
+            runs += new
+        else:
+            causal = joined(new, segment.position + length(runs))
+        pieces = self._seen(rows, runs, segment.position)
+        tail = _Tail(rows, tuple(piece for piece in pieces if piece.length <= LONG_RUN), tuple(causal))
+        parts = [self._part(rows, [piece]) for piece in pieces if piece.length > LONG_RUN]
+        if not tail.pieces:
+            self._own.append(parts.pop())
+        elif tail.length <= LONG_RUN and len(new) <= PADDED_QUERIES:
+            self._tails.append(tail)
+        else:
+            self._add_alone(tail)
+        self._more += parts
+
+    def _add_alone(self, tail: _Tail) -> None:
+        context = [self._part(tail.rows, tail.context)] if tail.context else []
+        if tail.new:
+            self._own.append(self._causal(tail))
+            self._more += context
+        else:
+            self._own += context
+
+    def _parts(self, rows: slice, pieces: Sequence[Piece]) -> list[Part]:
+        """Long pieces in place, the short ones gathered into one part."""
+        long = [[piece] for piece in pieces if piece.length > LONG_RUN]
+        short = [piece for piece in pieces if piece.length <= LONG_RUN]
+        return [self._part(rows, part) for part in (*long, short) if part]
+
+    def _part(self, rows: slice, pieces: Sequence[Piece]) -> Part:
+        slots = _slots(pieces, self._device)
+        if self._window is None or not self._window.hides(rows, pieces):
+            return Part(rows, slots)
+        return Part(rows, slots, self._mask(self._window.sees(rows, position_array(pieces))))
+
+    def _causal(self, tail: _Tail) -> Part | CausalPart:
+        slots = _slots(tail.new, self._device)
+        if self._window is None or not self._window.hides(tail.rows, tail.new):
+            return CausalPart(tail.rows, slots)
+        sees = np.tril(self._window.sees(tail.rows, position_array(tail.new)))
+        return Part(tail.rows, slots, self._mask(sees))
+
+    def _padded(self, group: _Group) -> PaddedPart:
+        tails = sorted(group.tails, key=lambda tail: tail.rows.start)
+        queries, keys = group.queries, group.keys
+        rows = np.empty((len(tails), queries), np.int64)
+        slots = np.zeros((len(tails), keys), np.int64)
+        sees = np.zeros((len(tails), queries, keys), np.bool_)
+        for index, tail in enumerate(tails):
+            place = np.minimum(np.arange(queries), tail.queries - 1)
+            rows[index] = tail.rows.start + place
+            slots[index, : tail.length] = slot_array(tail.pieces)
+            slots[index, tail.length :] = slots[index, 0]
+            # The last query sees the whole tail, the one before it one key less, and so on; with no causal
+            # key, all see all.
+            hidden = tail.queries - 1 - place if tail.new else np.zeros_like(place)
+            sees[index] = np.arange(keys) < (tail.length - hidden)[:, None]
+            if self._window is not None:
+                sees[index, :, : tail.length] &= self._window.sees(tail.rows, position_array(tail.pieces))[place]
+        return PaddedPart(
+            _slots(joined(_runs(rows.ravel()), 0), self._device),
+            torch.from_numpy(slots.ravel()).to(self._device),
+            self._mask(sees),
+        )
+
+    def _mask(self, sees: npt.NDArray[np.bool_]) -> torch.Tensor:
+        return torch.from_numpy(np.where(sees, np.float32(0), np.float32(HIDDEN))).to(self._device)
+
+
+def _slots(pieces: Sequence[Piece], device: torch.device) -> SlotIndex:
+    if len(pieces) == 1:
+        return slice(pieces[0].start, pieces[0].start + pieces[0].length)
+    return torch.from_numpy(slot_array(pieces)).to(device)
+
+
+def _runs(slots: npt.NDArray[np.integer]) -> SlotRuns:
+    return tuple((int(slot), 1) for slot in slots)
