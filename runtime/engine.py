@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from collections.abc import Sequence as Ordered
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, overload
@@ -30,10 +31,12 @@ from promptlang.runtime.requests import (
     Answer,
     GeneratedTokens,
     GenerateTokens,
+    PassError,
     Request,
     RequestError,
     ScoredOptions,
     ScoreOptions,
+    WatcherError,
 )
 from promptlang.runtime.sampler import FewTokens, SamplingRow, Values, few_allowed, logprob_of, sample, spread
 from promptlang.runtime.scheduler import Job, Scheduler
@@ -64,8 +67,9 @@ class EngineOptions:
     policy: str = "program"
 
 
-class CacheFault(Exception):
-    """The cache has lost count of its slots: a mistake in the engine, not in what it was asked."""
+class CacheFault(RequestError):
+    """The cache has lost count of its slots: a mistake in the engine, not in what it was asked. It serves nothing any
+    more."""
 
 
 class Engine:
@@ -102,6 +106,7 @@ class Engine:
         self.cache = KvCache(self.tree.allocator, self.tree, options.shares)
         self.usage = Usage()
         self._pins = Pins(self.tree, size // 2)
+        self._fault: CacheFault | None = None
         self._scheduler = Scheduler(self.cache, options.tokens_a_step, options.answers_at_once)
 
     def _pool_size(self, options: EngineOptions) -> int:
@@ -136,7 +141,10 @@ class Engine:
 
         Raises:
             RequestError: the request is larger than the KV pool or the model's context.
+            CacheFault: the cache has lost count in an earlier step.
         """
+        if self._fault is not None:
+            raise CacheFault(str(self._fault))
         prompt = request.prompt
         if not prompt.flush():
             prompt.extend([self._start_token])
@@ -206,6 +214,10 @@ class Engine:
     def step(self) -> bool:
         """Run one model pass over everything that can go on; where nothing can, the youngest request fails.
 
+        What fails on the way fails the answers it carried, and the others go on. Where the cache has lost count,
+        every answer under way fails, and later requests are refused. What interrupts (`KeyboardInterrupt`) passes, and
+        the next step goes on.
+
         Returns:
             Whether anything was waiting or running.
         """
@@ -213,31 +225,47 @@ class Engine:
         scheduler = self._scheduler
         if scheduler.is_idle:
             return False
-        work = scheduler.plan()
-        if not work:
-            self._fail(scheduler.youngest, self._no_room())
+        try:
+            work = scheduler.plan()
+            if work:
+                self._run(work, started)
+            else:
+                self._fail(self._no_room(), scheduler.youngest)
             scheduler.retire()
-            return True
+            self._refuse_lost_slots()
+        except Exception as error:
+            self._give_up(error)
+        except BaseException:
+            self._restart()
+            raise
+        return True
+
+    def _restart(self) -> None:
+        """Go back to before the step; an interrupt may have met the cache in the middle of something."""
+        try:
+            self._scheduler.restart()
+        except Exception as error:
+            self._give_up(error)
+
+    def _run(self, work: Ordered[tuple[Job, list[Lane]]], started: float) -> None:
+        """One model pass over the planned work."""
         jobs = [job for job, _ in work]
         lanes = [lane for _, planned in work for lane in planned]
-        batch = build_batch(lanes, self._backend, self.model.shape.windows)
-        planned = perf_counter()
         try:
+            batch = build_batch(lanes, self._backend, self.model.shape.windows)
+            planned = perf_counter()
             logits = self.model.forward(batch, self.pool)
-        except BaseException:
-            scheduler.abandon()
-            raise
+        except Exception as error:
+            self._fail(PassError.of("the model pass", error), *jobs)
+            return
         passed = perf_counter()
         for job in jobs:
             job.computed()
         timed = TimedLogits(logits)
         self._deliver(work, timed)
         self._pins.update()
-        scheduler.retire()
-        self._refuse_lost_slots()
         model_seconds = passed - planned + timed.seconds
         self._account(jobs, lanes, model_seconds, perf_counter() - started - model_seconds)
-        return True
 
     def _deliver(self, work: Ordered[tuple[Job, list[Lane]]], logits: TimedLogits) -> None:
         """Give each job its rows: generating jobs sample together, scoring jobs read theirs."""
@@ -245,17 +273,17 @@ class Engine:
         choices: list[_Choice] = []
         for job, lanes in work:
             rows = range(row, row + sum({"last": 1, "none": 0, "all": len(lane.tokens)}[lane.wants] for lane in lanes))
-            if rows and isinstance(job, GenerateJob):
-                try:
+            with self._failing("reading the scores" if isinstance(job, ScoreJob) else "the constraint", job):
+                if rows and isinstance(job, GenerateJob):
                     choices.append(_Choice.of(job, row))
-                except ConstraintError as error:
-                    self._fail(job, error)
-            elif rows and isinstance(job, ScoreJob):
-                job.accept(logits.rows(rows))
+                elif rows and isinstance(job, ScoreJob):
+                    with self._uninterrupted(job):
+                        job.accept(logits.rows(rows))
             row = rows.stop
-        for choice, values in zip(choices, self._values(choices, logits), strict=True):
-            token = sample(values, choice.sampling_row)
-            self._accept(choice.job, token, logprob_of(token, values) if choice.job.wants_logprobs else 0.0)
+        with self._failing("reading the logits", *(choice.job for choice in choices)):
+            for choice, values in zip(choices, self._values(choices, logits), strict=True):
+                with self._failing("taking the next token", choice.job):
+                    self._accept(choice, values)
 
     def _values(self, choices: Ordered["_Choice"], logits: TimedLogits) -> Iterator[Values]:
         """The logits of each choice; where few tokens are allowed, only of these."""
@@ -268,17 +296,48 @@ class Engine:
                 values = logits.tokens(choice.row, torch.from_numpy(choice.few)).cpu().numpy()
                 yield spread(choice.few, values, self.model.shape.vocab_size)
 
-    def _accept(self, job: GenerateJob, token: int, logprob: float) -> None:
-        """A constraint may prove too complex for its limits while an answer is written: that is this answer's fault
-        alone."""
-        try:
+    def _accept(self, choice: "_Choice", values: Values) -> None:
+        job = choice.job
+        token = sample(values, choice.sampling_row)
+        logprob = logprob_of(token, values) if job.wants_logprobs else 0.0
+        with self._uninterrupted(job):
             job.accept(token, logprob)
-        except ConstraintError as error:
-            self._fail(job, error)
 
-    def _fail(self, job: Job, error: ConstraintError | RequestError) -> None:
-        job.release()
-        job.answer.fail(error)
+    @contextmanager
+    def _failing(self, what: str, *jobs: Job) -> Iterator[None]:
+        """What goes wrong inside fails the answers of these jobs alone. A constraint, for one, may prove too complex
+        for its limits while an answer is written."""
+        try:
+            yield
+        except (ConstraintError, RequestError, WatcherError) as error:
+            self._fail(error, *jobs)
+        except Exception as error:
+            self._fail(PassError.of(what, error), *jobs)
+
+    @contextmanager
+    def _uninterrupted(self, job: Job) -> Iterator[None]:
+        """An answer that is interrupted while it takes what the model said can't go on."""
+        try:
+            yield
+        except Exception:
+            raise
+        except BaseException as interrupt:
+            self._fail(RequestError(f"interrupted ({type(interrupt).__name__}) while the answer was written"), job)
+            raise
+
+    def _fail(self, error: ConstraintError | RequestError | WatcherError, *jobs: Job) -> None:
+        for job in jobs:
+            if not job.answer.is_done:
+                job.release()
+                job.answer.fail(error)
+
+    def _give_up(self, error: Exception) -> None:
+        """Serve nothing any more: what failed had the cache in its hands."""
+        what = f"internal error: the cache has lost count: {type(error).__name__}: {error}"
+        self._fault = fault = error if isinstance(error, CacheFault) else CacheFault(what)
+        for job in self._scheduler.forget():
+            if not job.answer.is_done:
+                job.answer.fail(fault)
 
     def _no_room(self) -> RequestError:
         return RequestError(

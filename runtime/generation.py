@@ -8,7 +8,7 @@ from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.sequence import Sequence
-from promptlang.runtime.requests import Answer, Finish, GeneratedTokens, GenerateTokens
+from promptlang.runtime.requests import Answer, Finish, GeneratedTokens, GenerateTokens, watching
 from promptlang.runtime.sampler import SamplingRow
 from promptlang.runtime.text.stops import AnswerText
 
@@ -149,7 +149,8 @@ class GenerateJob:
         if self._request.on_text is not None:
             text = self._text.show(final)
             if text:
-                self._request.on_text(text)
+                with watching():
+                    self._request.on_text(text)
 
     def _finish_reason(self) -> Finish | None:
         if self._text.stopped_at is not None:

@@ -1,6 +1,7 @@
 """What the engine is asked, in tokens, and what it gives."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
@@ -109,6 +110,33 @@ class RequestError(Exception):
     """A request that can't be served; `str()` says why, with the numbers."""
 
 
+class PassError(RequestError):
+    """What carried a request through the model failed; other requests go on."""
+
+    @classmethod
+    def of(cls, what: str, error: Exception) -> "PassError":
+        """Say what failed and how, and what helps where that is known."""
+        said = next(iter(str(error).splitlines()), "")
+        how = f"{type(error).__name__}: {said}" if said else type(error).__name__
+        is_memory = isinstance(error, MemoryError) or "memory" in said.lower()
+        return cls(f"{what} failed: {how}" + ("; a smaller --kv-budget leaves more memory" if is_memory else ""))
+
+
+class WatcherError(Exception):
+    """A callback that watches a run failed; `str()` says how. What it watched fails with this, and nothing else."""
+
+
+@contextmanager
+def watching() -> Iterator[None]:
+    """Raises what a callback raises inside as a `WatcherError`."""
+    try:
+        yield
+    except WatcherError:
+        raise
+    except Exception as error:
+        raise WatcherError(f"the observer of this run failed: {type(error).__name__}: {error}") from error
+
+
 class Cancelled(Exception):
     """The answer was cancelled before it was done."""
 
@@ -149,5 +177,10 @@ class Answer(Generic[Result]):
             self.fail(Cancelled())
 
     def _tell(self) -> None:
-        if self.on_done is not None:
-            self.on_done()
+        if self.on_done is None:
+            return
+        try:
+            with watching():
+                self.on_done()
+        except WatcherError as error:
+            self.result, self.error = None, error

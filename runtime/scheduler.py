@@ -86,13 +86,23 @@ class Scheduler:
         for entry in [entry for entry in self._waiting if entry.job is job]:
             self._leave(entry)
 
-    def abandon(self) -> None:
-        """Drop every job; nothing stays locked or owned."""
-        for job in self._running:
+    def restart(self) -> None:
+        """Let every running job wait again with the tokens it has, as if nothing of this step had been planned."""
+        self.retire()
+        for job in list(self._running):
             job.release()
-        self._running.clear()
-        for entry in list(self._waiting):
-            self._leave(entry)
+            self._running.remove(job)
+            self.add(job)
+
+    def forget(self) -> list[Job]:
+        """Drop every job without asking the cache for anything.
+
+        Returns:
+            The jobs.
+        """
+        jobs = self._running + [entry.job for entry in self._waiting]
+        self._running, self._waiting = [], []
+        return jobs
 
     def retire(self) -> None:
         """Forget the jobs that are done."""

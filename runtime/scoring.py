@@ -114,14 +114,18 @@ class ScoreJob:
         self._request = request
         self.sequence = Sequence(cache, list(request.prompt.flush()), request.prompt.namespace)
         self.options = request.options
-        self._trie = build_trie(request.options)
+        self._live: list[OptionNode] = []
+        self._begin(request.usage.ask(self.sequence.tokens))
+
+    def _begin(self, place: PromptEdge | None) -> None:
+        """Nothing is scored yet."""
+        self._trie = build_trie(self.options)
         _cut_long_runs(self._trie)
         self._frontier: list[OptionNode] = []
         self._planned: list[OptionNode] = []
-        self._live: list[OptionNode] = []
         self._best = -np.inf
         self._probe = FIRST_PROBE
-        self._trie.place = request.usage.ask(self.sequence.tokens)
+        self._trie.place = place
 
     @property
     def is_decoding(self) -> bool:
@@ -138,6 +142,8 @@ class ScoreJob:
         """The prompt first, then as much of the trie's frontier as `budget` tokens allow; None when there is no
         room."""
         if self.sequence.pending:
+            if self._frontier:  # interrupted: what was scored hung on slots that are given back
+                self._begin(self._trie.place)
             lane = self._plan_prompt(budget)
             return None if lane is None else [lane]
         return self._plan_frontier(budget)

@@ -289,6 +289,7 @@ class Graph:
         returns: what the result must look like, where the program says so.
         body: its operations.
         constants: what the names of its file mean.
+        on: the name of the model it runs on; None for the one that the run was given.
     """
 
     name: str
@@ -297,6 +298,7 @@ class Graph:
     returns: Shape | None
     body: Region
     constants: dict[str, Value]
+    on: str | None = None
 
 
 def with_regions(node: Node, regions: Sequence[Region]) -> Node:

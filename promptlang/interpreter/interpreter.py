@@ -1,6 +1,7 @@
 """Runs graphs: every branch a coroutine, every model call a request to the backend."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -29,13 +30,15 @@ from promptlang.compiler.graph import (
     UseNode,
     WhileNode,
 )
+from promptlang.compiler.passes.facts import called_by
 from promptlang.interpreter.answers import run_gen, run_score, run_select
 from promptlang.interpreter.beams import run_beam
 from promptlang.interpreter.flow import run_for, run_if, run_jump, run_require, run_while
 from promptlang.interpreter.forks import run_adopt, run_fork, run_keep
 from promptlang.interpreter.host_functions import ToolFunction
-from promptlang.interpreter.machine import Handler, Machine, Requires
-from promptlang.interpreter.observer import Observer, SilentObserver
+from promptlang.interpreter.loop import EngineLoop
+from promptlang.interpreter.machine import Handler, Machine, Requires, located
+from promptlang.interpreter.observer import Observer, SilentObserver, Watched
 from promptlang.interpreter.programs import run_call, run_program, run_return, run_use
 from promptlang.interpreter.prompts import run_pin, run_text, run_turn
 from promptlang.interpreter.run import Frame, Outcome, Run
@@ -74,11 +77,15 @@ HANDLERS: Mapping[type[Node], Handler] = {
 """How each kind of node runs."""
 
 
+class UnknownModelError(Exception):
+    """A program that runs on a model which nobody gave; `str()` names both."""
+
+
 class Interpreter:
-    """Runs the programs of one bundle on one backend.
+    """Runs the programs of one bundle.
 
     Args:
-        backend: does the model's work.
+        on: the loop of the backends, which others may share; or the one backend, for a loop of its own.
         graphs: the programs, by name.
         seed: of every run.
         tools: the functions that the programs' tools stand for, by name; `functions_of` checks that they fit.
@@ -87,13 +94,14 @@ class Interpreter:
 
     def __init__(
         self,
-        backend: Backend,
+        on: EngineLoop | Backend,
         graphs: Mapping[str, Graph],
         seed: int = 0,
         tools: Mapping[str, ToolFunction] = MappingProxyType({}),
         requires: Requires = "asked",
     ) -> None:
-        self._machine = Machine(backend, graphs, HANDLERS, tools, requires)
+        self._loop = on if isinstance(on, EngineLoop) else EngineLoop(on)
+        self._machine = Machine(self._loop, graphs, HANDLERS, tools, requires)
         self._seed = seed
 
     def start(
@@ -106,32 +114,65 @@ class Interpreter:
         more_follow: bool = False,
         namespace: Namespace = (),
     ) -> Task[Outcome]:
-        """Begin a run; it moves when `wait` steps the backend.
+        """Begin a run, from any thread; it moves while anybody waits on the loop.
 
         Args:
             name: the program.
             arguments: by parameter name, already validated (`bind_arguments`).
             row: the row of data, for random numbers.
-            observer: sees the run.
+            observer: sees the run; is called by whichever thread moves the loop. What it raises fails this run alone.
             usage: takes its numbers; they are there when the run fails, too.
             more_follow: whether the program will be started again; the cache keeps what its prompts begin with.
             namespace: whose run it is (a tenant's); its prompts share nothing with those of other namespaces.
+
+        Raises:
+            UnknownModelError: the program, or one that it may call, runs on a model that was not given.
         """
-        self._machine.backend.expect(name, {name: 0} if more_follow else {}, namespace)
-        run = Run(self._seed, row, usage or Usage(), observer or SilentObserver(), namespace)
-        return self._machine.loop.spawn(self._outcome(self._machine.graphs[name], dict(arguments), run))
+        graph = self._machine.graphs[name]
+        self._refuse_unknown_models(graph)
+        self._loop.post(lambda: self._machine.expect(name, {name: 0} if more_follow else {}, namespace))
+        run = Run(self._seed, row, usage or Usage(), Watched(observer or SilentObserver()), namespace)
+        return self._loop.spawn(self._outcome(graph, dict(arguments), run))
+
+    def cancel(self, task: Task[Any]) -> None:
+        """End a run, from any thread; who waits for it gets `RunCancelled`. Its KV is free once this is done, which
+        takes until the model pass under way is over."""
+        self._loop.post(task.cancel)
 
     def wait(self, task: Task[T]) -> T:
-        """Step the backend until the task is done; other tasks go on beside it."""
-        return self._machine.loop.run(task, self._machine.step)
+        """Wait until a run has ended; all others on the loop go on beside it.
+
+        Raises:
+            RunError: it failed.
+            RunCancelled: it was cancelled.
+        """
+        return self._loop.wait(task)
+
+    def _refuse_unknown_models(self, graph: Graph) -> None:
+        for called in programs_from(graph, self._machine.graphs):
+            if called.on not in self._loop.backends:
+                given = ", ".join(f"`{name}`" for name in self._loop.backends if name is not None) or "none by name"
+                raise UnknownModelError(
+                    f"{called.name} runs on the model `{called.on}`, which is not given; given: {given}"
+                )
 
     async def _outcome(self, graph: Graph, arguments: dict[str, Any], run: Run) -> Outcome:
-        frame = Frame(run, graph, self._machine.new_prompt(run, graph.name), arguments, graph.constants)
+        machine = self._machine.running(graph)
+        frame = Frame(run, graph, machine.new_prompt(run, graph.name), arguments, graph.constants)
         try:
-            result = await run_program(self._machine, frame)
+            with located(graph.body.nodes[0], frame) if graph.body.nodes else nullcontext():
+                result = await run_program(machine, frame)
+                if run.observer.failure is not None:
+                    raise run.observer.failure
             return Outcome(result, frame.variables, run.usage)
         finally:
             for prompt in run.prompts:
                 prompt.release()
             for _, pin in run.pins:
                 pin.release()
+
+
+def programs_from(graph: Graph, graphs: Mapping[str, Graph]) -> list[Graph]:
+    """A program, and all that it may call, directly or not."""
+    callees = {node.callee for node in called_by(graph.body.nodes, graphs) if isinstance(node, CallNode)}
+    return [graph, *(graphs[name] for name in sorted(callees))]

@@ -1,18 +1,18 @@
 """What all runs of an interpreter share, and how a block of nodes runs."""
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from promptlang.compiler.graph import Graph, Node, Region
 from promptlang.grammar.constraint import ConstraintError
 from promptlang.interpreter.host_functions import ToolFunction
+from promptlang.interpreter.loop import EngineLoop
 from promptlang.interpreter.run import Frame, Run, RunError
-from promptlang.interpreter.tasks import Future, Loop
-from promptlang.interpreter.threads import Threads
-from promptlang.runtime.backend import Backend, Prompt
-from promptlang.runtime.requests import RequestError
+from promptlang.interpreter.tasks import Future, Interrupted
+from promptlang.runtime.backend import Backend, Namespace, Prompt
+from promptlang.runtime.requests import RequestError, WatcherError
 from promptlang.values.expressions import EvaluationError
 
 Handler: TypeAlias = Callable[["Machine", Any, Frame], Coroutine[Any, None, None]]
@@ -23,34 +23,39 @@ Requires: TypeAlias = Literal["asked", "met", "exhausted"]
 
 @dataclass(frozen=True)
 class Machine:
-    """What runs nodes.
+    """What runs nodes on one of the loop's models.
 
     Attributes:
-        backend: does the model's work.
+        loop: runs the coroutines, the backends and the functions of tools.
         graphs: the programs, by name.
         handlers: how each kind of node runs.
         tools: the functions of tools, by name.
         requires: whether a `require` asks its condition, or for an estimate is always `met`, or `exhausted` without
             being a fault.
-        loop: runs the coroutines.
-        threads: run the functions of tools, beside the model.
+        on: the name of the model.
     """
 
-    backend: Backend
+    loop: EngineLoop
     graphs: Mapping[str, Graph]
     handlers: Mapping[type[Node], Handler]
     tools: Mapping[str, ToolFunction]
     requires: Requires = "asked"
-    loop: Loop = field(default_factory=Loop)
-    threads: Threads = field(default_factory=Threads)
+    on: str | None = None
 
-    def step(self) -> bool:
-        """Move the world outside: take what tools have returned, else run the model once, else wait for a tool.
+    @property
+    def backend(self) -> Backend:
+        """Does the model's work."""
+        return self.loop.backends[self.on]
 
-        Returns:
-            Whether there was anything to move.
-        """
-        return self.threads.deliver(wait=False) or self.backend.step() or self.threads.deliver(wait=True)
+    def running(self, graph: Graph) -> "Machine":
+        """The machine on the model that a program runs on."""
+        return self if graph.on == self.on else replace(self, on=graph.on)
+
+    def expect(self, reader: Hashable, next_calls: Mapping[str, int], namespace: Namespace) -> None:
+        """Tell each backend which of its programs a reader will call next; see `Backend.expect`."""
+        for on, backend in self.loop.backends.items():
+            mine = {name: far for name, far in next_calls.items() if self.graphs[name].on == on}
+            backend.expect(reader, mine, namespace)
 
     def is_met(self, holds: bool, left: int) -> bool:
         """Whether a `require` is content, with so many retries left."""
@@ -66,7 +71,7 @@ class Machine:
         """
         for node in region.nodes:
             with located(node, frame):
-                self.backend.expect(frame, node.next_calls, frame.run.namespace)
+                self.expect(frame, node.next_calls, frame.run.namespace)
                 await self.settle(node.reads, frame)
                 await self.handlers[type(node)](self, node, frame)
                 if node.ends_prompt:
@@ -75,7 +80,7 @@ class Machine:
     def leave(self, frame: Frame) -> None:
         """End what was started for a frame that is at its end."""
         frame.cancel_calls()
-        self.backend.expect(frame, {}, frame.run.namespace)
+        self.expect(frame, {}, frame.run.namespace)
 
     async def settle(self, names: Iterable[str], frame: Frame) -> None:
         """Wait until the named variables are known."""
@@ -85,8 +90,9 @@ class Machine:
                 frame.scope[name] = await value
 
     async def join(self, frame: Frame) -> None:
-        """Wait for the calls under way; every fault is raised, even where nothing reads the value."""
-        await self.settle(frame.scope.keys(), frame)
+        """Wait for the calls that were started here; every fault is raised, even where nothing reads the value. Calls
+        that the frame began with are for who started them."""
+        await self.settle(frame.own, frame)
         for task in frame.pending:
             await task
 
@@ -104,5 +110,5 @@ def located(node: Node, frame: Frame) -> Iterator[None]:
         yield
     except EvaluationError as error:
         raise RunError(error.message, error.span, frame.path) from error
-    except (RequestError, ConstraintError) as error:
+    except (RequestError, ConstraintError, WatcherError, Interrupted) as error:
         raise RunError(str(error), node.span, frame.path) from error

@@ -1,6 +1,10 @@
 """Who watches a run."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
+
+from promptlang.runtime.requests import WatcherError, watching
 
 
 class Observer(Protocol):
@@ -47,3 +51,55 @@ class SilentObserver:
 
     def log(self, path: tuple[str, ...], text: str) -> None:
         pass
+
+
+class Watched:
+    """Hands everything on to an observer; what that raises is a `WatcherError` here.
+
+    Args:
+        observer: who watches.
+
+    Attributes:
+        failure: the first one.
+    """
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self.failure: WatcherError | None = None
+
+    @contextmanager
+    def _watching(self) -> Iterator[Observer]:
+        try:
+            with watching():
+                yield self._observer
+        except WatcherError as error:
+            self.failure = self.failure or error
+            raise
+
+    def turn(self, path: tuple[str, ...], role: str) -> None:
+        with self._watching() as observer:
+            observer.turn(path, role)
+
+    def text(self, path: tuple[str, ...], text: str) -> None:
+        with self._watching() as observer:
+            observer.text(path, text)
+
+    def answer(self, path: tuple[str, ...], text: str) -> None:
+        with self._watching() as observer:
+            observer.answer(path, text)
+
+    def ended(self, path: tuple[str, ...]) -> None:
+        with self._watching() as observer:
+            observer.ended(path)
+
+    def pruned(self, path: tuple[str, ...]) -> None:
+        with self._watching() as observer:
+            observer.pruned(path)
+
+    def retried(self, path: tuple[str, ...], why: str) -> None:
+        with self._watching() as observer:
+            observer.retried(path, why)
+
+    def log(self, path: tuple[str, ...], text: str) -> None:
+        with self._watching() as observer:
+            observer.log(path, text)

@@ -1,12 +1,14 @@
 """Programs, the programs that they call, fragments, and what they return."""
 
+from contextlib import suppress
 from typing import Any
 
 from promptlang.compiler.graph import CallNode, ReturnNode, UseNode
 from promptlang.diagnostics.source import Span
 from promptlang.grammar.reader import validate
 from promptlang.interpreter.machine import Machine
-from promptlang.interpreter.run import Frame, RunError
+from promptlang.interpreter.run import Frame, Run, RunError
+from promptlang.runtime.requests import WatcherError
 from promptlang.values.conversion import ArgumentsError, Signature, bind_arguments, from_json, to_json
 from promptlang.values.expressions import evaluate
 from promptlang.values.values import Value
@@ -41,13 +43,20 @@ async def run_call(machine: Machine, node: CallNode, frame: Frame) -> None:
     graph = machine.graphs[node.callee]
     given = {name: frame.value(value) for name, value in node.arguments.items()}
     path = (*frame.path, frame.call_label(node.callee))
+    machine = machine.running(graph)
     arguments = bound(graph, given, node.span, path)
     prompt = machine.new_prompt(frame.run, graph.name)
     callee = Frame(frame.run, graph, prompt, arguments, graph.constants, path, frame.visit(node))
     task = machine.loop.spawn(run_program(machine, callee))
-    task.when_done(lambda: frame.run.observer.ended(path))
+    task.when_done(lambda: _ended(frame.run, path))
     frame.pending.append(task)
     frame.bind(node.target, task)
+
+
+def _ended(run: Run, path: tuple[str, ...]) -> None:
+    """The run itself says at its end that its observer failed."""
+    with suppress(WatcherError):
+        run.observer.ended(path)
 
 
 def bound(callee: Signature, given: dict[str, Any], span: Span, path: tuple[str, ...]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from promptlang.compiler.graph import Graph, Node
 from promptlang.diagnostics.source import Span
 from promptlang.interpreter.branches import Branch
-from promptlang.interpreter.observer import Observer, SilentObserver
+from promptlang.interpreter.observer import SilentObserver, Watched
 from promptlang.interpreter.said import Said
 from promptlang.interpreter.tasks import Task
 from promptlang.runtime.backend import Namespace, Pin, Prompt
@@ -49,7 +49,7 @@ class Run:
     seed: int
     row: int
     usage: Usage = field(default_factory=Usage)
-    observer: Observer = field(default_factory=SilentObserver)
+    observer: Watched = field(default_factory=lambda: Watched(SilentObserver()))
     namespace: Namespace = ()
     prompts: list[Prompt] = field(default_factory=list)
     pins: list[tuple[tuple[str, ...], Pin]] = field(default_factory=list)

@@ -15,14 +15,22 @@ class TaskCancelled(BaseException):
     """Thrown into a coroutine to end it; passes every `except Exception`."""
 
 
+class Interrupted(RuntimeError):
+    """What was under way when the thread that drove it was interrupted; it can't go on."""
+
+    def __init__(self, interrupt: BaseException) -> None:
+        super().__init__(f"interrupted ({type(interrupt).__name__}) by who drove it")
+        self.__cause__ = interrupt
+
+
 class Future(Generic[T]):
-    """A value that will be there."""
+    """A value that will be there. One thread gives it; any thread may ask for it."""
 
     def __init__(self) -> None:
         self._value: T | None = None
         self._error: BaseException | None = None
         self._is_done = False
-        self._waiting: list[Callable[[], None]] = []
+        self._waiting: deque[Callable[[], None]] = deque()
 
     @property
     def is_done(self) -> bool:
@@ -40,19 +48,42 @@ class Future(Generic[T]):
         self._error = error
         self._finish()
 
+    def settle(self, work: Callable[[], T]) -> None:
+        """Take what a function returns or raises; only the first time."""
+        if self._is_done:
+            return
+        try:
+            value = work()
+        except Exception as error:
+            self.reject(error)
+        except BaseException as interrupt:
+            self.reject(Interrupted(interrupt))
+            raise
+        else:
+            self.resolve(value)
+
     def _finish(self) -> None:
         assert not self._is_done, "a future ends once"
         self._is_done = True
-        waiting, self._waiting = self._waiting, []
-        for wake in waiting:
-            wake()
+        self._wake()
+
+    def _wake(self) -> None:
+        """Tell all who wait, each once, whatever one of them raises."""
+        try:
+            while self._waiting:
+                self._waiting.popleft()()
+        finally:
+            if self._waiting:
+                self._wake()
 
     def when_done(self, wake: Callable[[], None]) -> None:
         """Call `wake` once the value is there (at once if it is)."""
         if self._is_done:
             wake()
-        else:
-            self._waiting.append(wake)
+            return
+        self._waiting.append(wake)
+        if self.is_done:  # another thread gave the value meanwhile, and may have seen nobody wait
+            self._wake()
 
     def value(self) -> T:
         """The value; raises the error where there is one."""
@@ -62,7 +93,7 @@ class Future(Generic[T]):
         return self._value  # type: ignore[return-value]
 
     def __await__(self) -> "Generator[Future[Any], None, T]":
-        if not self._is_done:
+        while not self._is_done:
             yield self
         return self.value()
 
@@ -79,7 +110,7 @@ class Task(Future[T]):
 
     def cancel(self) -> None:
         """End the coroutine where it waits; its `finally` blocks run before this returns, unless it is the one that
-        calls."""
+        calls. Only while nothing else moves the loop; other threads post it."""
         if self._is_done or self._cancelling:
             return
         self._cancelling = True
@@ -87,7 +118,7 @@ class Task(Future[T]):
             self.advance()
 
     def advance(self) -> None:
-        """Run the coroutine until it waits or ends."""
+        """Run the coroutine until it waits or ends; one that still waits for the same thing is none the worse."""
         if self._is_done:
             return
         before, self._loop.current = self._loop.current, self
@@ -100,6 +131,9 @@ class Task(Future[T]):
             self.reject(cancelled)
         except Exception as error:
             self.reject(error)
+        except BaseException as interrupt:
+            self.reject(Interrupted(interrupt))
+            raise
         else:
             waiting_for.when_done(lambda: self._loop.soon(self))
         finally:
@@ -107,7 +141,7 @@ class Task(Future[T]):
 
 
 class Loop:
-    """Runs tasks in turn, first come first served."""
+    """Runs tasks in turn, first come first served. One thread runs it at a time; any may spawn."""
 
     def __init__(self) -> None:
         self._ready: deque[Task[Any]] = deque()
@@ -123,12 +157,14 @@ class Loop:
     def run_ready(self) -> None:
         """Run until every task waits for something from outside."""
         while self._ready:
-            self._ready.popleft().advance()
+            self._ready[0].advance()
+            self._ready.popleft()  # only now: an interrupt loses no task
 
-    def run(self, task: Task[T], step: Callable[[], bool]) -> T:
-        """Run until `task` is done.
+    def run_until(self, future: Future[Any], step: Callable[[], bool]) -> None:
+        """Run until a future is done.
 
         Args:
+            future: a task of this loop, or what such a one waits for.
             step: moves the outside world (one model pass); returns whether there was anything to move.
 
         Raises:
@@ -136,7 +172,7 @@ class Loop:
         """
         while True:
             self.run_ready()
-            if task.is_done:
-                return task.value()
+            if future.is_done:
+                return
             if not step():
                 raise RuntimeError("every branch waits, and no model call is under way")

@@ -16,11 +16,11 @@ async def run_tool(machine: Machine, node: ToolNode, frame: Frame) -> None:
     function = machine.tools.get(tool.name)
     if function is None:
         raise RunError(f"nobody gave a function for the tool `{tool.name}`", node.span, frame.path)
-    running = machine.threads.run(lambda: call(tool, function, arguments))
+    running = machine.loop.threads.run(lambda: call(tool, function, arguments))
     try:
         value = await running
     except TaskCancelled:
-        machine.threads.abandon(running)
+        machine.loop.threads.abandon(running)
         raise
     except ToolError as error:
         raise RunError(str(error), node.span, frame.path) from error

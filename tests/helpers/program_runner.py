@@ -8,14 +8,23 @@ import pytest
 from tiny_engine import tiny_engine
 
 from promptlang.checker.check import check
+from promptlang.compiler.graph import Graph
 from promptlang.compiler.lower import lower
+from promptlang.diagnostics.source import Source
 from promptlang.interpreter.interpreter import Interpreter
 from promptlang.interpreter.observer import Observer
 from promptlang.interpreter.run import Outcome, RunError
 from promptlang.runtime.engine import Engine
 from promptlang.runtime.local_backend import LocalBackend
-from promptlang.syntax.loader import load
+from promptlang.syntax.loader import load, load_source
 from promptlang.values.conversion import bind_arguments, to_json
+
+
+def graphs_of(text: str) -> dict[str, Graph]:
+    """The graphs of a program text, before the passes."""
+    checked = check(load_source(Source(dedent(text).strip() + "\n", "program.pl")))
+    assert checked.ok, checked.diagnostics
+    return lower(checked)
 
 
 class Runner:

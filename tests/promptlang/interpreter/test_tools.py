@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import dedent
 from threading import Barrier, Event
 from typing import Any
 
@@ -15,31 +14,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from places import HELPERS
+from program_runner import graphs_of
 from tiny_engine import tiny_engine
 
 import promptlang.cli.execution as execution
-from promptlang.checker.check import check
 from promptlang.cli.app import execute
-from promptlang.compiler.graph import Graph
-from promptlang.compiler.lower import lower
 from promptlang.compiler.passes.optimise import optimise
-from promptlang.diagnostics.source import Source
 from promptlang.interpreter.host_functions import ToolError, functions_of, load_functions, tools_of
 from promptlang.interpreter.interpreter import Interpreter
 from promptlang.interpreter.run import Outcome, RunError
 from promptlang.runtime.local_backend import LocalBackend
-from promptlang.syntax.loader import load_source
 from promptlang.values.conversion import bind_arguments, to_json
 
 COMMAND = HELPERS / "tiny_command.py"
 PATIENCE = 20
 """Seconds after which something that should happen has not."""
-
-
-def graphs_of(text: str) -> dict[str, Graph]:
-    checked = check(load_source(Source(dedent(text).strip() + "\n", "program.pl")))
-    assert checked.ok, checked.diagnostics
-    return lower(checked)
 
 
 def outcome(text: str, tools: dict[str, Any], passes: bool = True, **arguments: Any) -> Outcome:
