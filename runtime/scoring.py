@@ -4,6 +4,10 @@ The prompt's last row scores every option's first token, so options that differ 
 What options share is computed once; an option's last token is never computed at all, for nothing follows it. Where only
 the best option is wanted, the likeliest go first, and what can't win any more is given up (branch and bound; Land and
 Doig, 1960).
+
+Each node of the trie is scored once, whatever happens: its log-probabilities stay when its KV goes. Where room is
+short, the trie is taken depth first, and the KV of all other branches may go; what a later one needs of it is found in
+the cache or computed again.
 """
 
 import math
@@ -30,7 +34,7 @@ FIRST_PROBE = 8
 show may save all others; more each time, so that a long search has few passes."""
 
 
-@dataclass
+@dataclass(eq=False)
 class OptionNode:
     """A run of tokens that the same options share.
 
@@ -114,18 +118,17 @@ class ScoreJob:
         self._request = request
         self.sequence = Sequence(cache, list(request.prompt.flush()), request.prompt.namespace)
         self.options = request.options
-        self._live: list[OptionNode] = []
-        self._begin(request.usage.ask(self.sequence.tokens))
-
-    def _begin(self, place: PromptEdge | None) -> None:
-        """Nothing is scored yet."""
-        self._trie = build_trie(self.options)
+        self._trie = build_trie(request.options)
         _cut_long_runs(self._trie)
         self._frontier: list[OptionNode] = []
         self._planned: list[OptionNode] = []
+        self._restored: list[Sequence] = []
+        self._is_opened = False
+        self._is_short_of_room = False
+        self._live: list[OptionNode] = []
         self._best = -np.inf
         self._probe = FIRST_PROBE
-        self._trie.place = place
+        self._trie.place = request.usage.ask(self.sequence.tokens)
 
     @property
     def is_decoding(self) -> bool:
@@ -142,46 +145,83 @@ class ScoreJob:
         """The prompt first, then as much of the trie's frontier as `budget` tokens allow; None when there is no
         room."""
         if self.sequence.pending:
-            if self._frontier:  # interrupted: what was scored hung on slots that are given back
-                self._begin(self._trie.place)
             lane = self._plan_prompt(budget)
             return None if lane is None else [lane]
         return self._plan_frontier(budget)
 
     def _plan_prompt(self, budget: int) -> Lane | None:
+        """After a pause, the prompt's row was read before."""
         lane = self.sequence.next_lane(budget)
-        if lane is not None:
-            self._request.usage.computed_tokens += len(lane.tokens)
-        return lane
+        if lane is None:
+            return None
+        self._request.usage.computed_tokens += len(lane.tokens)
+        return replace(lane, wants="none") if self._is_opened else lane
 
     def _plan_frontier(self, budget: int) -> list[Lane] | None:
         if self._request.best_only:
-            self._frontier.sort(key=self._bound, reverse=True)
             budget = min(budget, self._probe)
+        lanes = self._lanes(budget)
+        if not lanes:
+            self._release_all_but(self._frontier[:1])
+            lanes = self._lanes(budget)
+        if not lanes:
+            return None
+        if self._request.best_only:
             self._probe *= 2
-        self._planned = []
+        return lanes
+
+    def _lanes(self, budget: int) -> list[Lane]:
+        """As many nodes of the frontier as there is budget and room for, and where the KV before one is gone, that."""
+        if self._request.best_only and not self._is_short_of_room:
+            self._frontier.sort(key=self._bound, reverse=True)
+        self._planned, self._restored = [], []
         lanes: list[Lane] = []
         for node in self._frontier:
-            tokens = node.computes
-            if lanes and len(tokens) > budget:
+            if lanes and len(node.computes) > budget:
                 break
-            sequence = self._owner(node).branch(list(tokens))
-            lane = sequence.next_lane(len(tokens))
+            before = self._before(node)
+            if before in self._restored:
+                continue
+            lane = self._restoring_lane(before, budget) if before.pending else self._scoring_lane(before, node)
             if lane is None:
-                sequence.release()
+                self._is_short_of_room = True
                 break
-            node.sequence = sequence
-            lanes.append(replace(lane, wants="all"))
-            self._planned.append(node)
-            self._live.append(node)
-            budget -= len(tokens)
-            self._count(node, tokens)
-        return lanes or None
+            lanes.append(lane)
+            budget -= len(lane.tokens)
+        return lanes
 
-    def _owner(self, node: OptionNode) -> Sequence:
-        """Who holds the KV up to where this node begins."""
+    def _before(self, node: OptionNode) -> Sequence:
+        """The path that ends where this node begins; started anew where it was given back."""
         parent = node.parent
-        return self.sequence if parent is None or parent.sequence is None else parent.sequence
+        assert parent is not None
+        if parent is self._trie:
+            return self.sequence
+        if parent.sequence is None:
+            parent.sequence = self.sequence.branch([token for above in _path(parent) for token in above.tokens])
+            parent.sequence.attach_more()
+            self._live.append(parent)
+        return parent.sequence
+
+    def _restoring_lane(self, sequence: Sequence, budget: int) -> Lane | None:
+        lane = sequence.next_lane(budget)
+        if lane is None:
+            return None
+        self._restored.append(sequence)
+        self._request.usage.computed_tokens += len(lane.tokens)
+        return replace(lane, wants="none")
+
+    def _scoring_lane(self, before: Sequence, node: OptionNode) -> Lane | None:
+        tokens = node.computes
+        sequence = before.branch(list(tokens))
+        lane = sequence.next_lane(len(tokens))
+        if lane is None:
+            sequence.release()
+            return None
+        node.sequence = sequence
+        self._planned.append(node)
+        self._live.append(node)
+        self._count(node, tokens)
+        return replace(lane, wants="all")
 
     def _count(self, node: OptionNode, tokens: list[int]) -> None:
         """A trie token is a prompt token of this call: asked for once, computed once."""
@@ -193,12 +233,12 @@ class ScoreJob:
 
     def computed(self) -> None:
         """The planned tokens have their KV now."""
-        if self._planned:
-            for node in self._planned:
-                assert node.sequence is not None
-                node.sequence.commit()
-        else:
-            self.sequence.commit()
+        self.sequence.commit()
+        for node in self._planned:
+            assert node.sequence is not None
+            node.sequence.commit()
+        for sequence in self._restored:
+            sequence.commit()
 
     # What the model answers --------------------------------------------------------------------------
 
@@ -209,32 +249,38 @@ class ScoreJob:
             logits: float [rows, vocabulary]: the prompt's last row, or all rows of the planned nodes in order.
         """
         normaliser = torch.logsumexp(logits.float(), dim=-1)
-        if not self._planned:
+        if not self._is_opened:
             self._open(self._trie, logits[-1], normaliser[-1])
         row = 0
         for node in self._planned:
             rows = slice(row, row + len(node.computes))
             self._score_inside(node, logits[rows], normaliser[rows])
             row = rows.stop
-        planned = set(map(id, self._planned))
-        opened = [child for node in self._planned or [self._trie] for child in node.children.values() if child.computes]
-        self._frontier = [node for node in self._frontier if id(node) not in planned] + opened
-        if self._request.best_only:
-            self._frontier = [node for node in self._frontier if self.can_win(node)]
-        self._release_done()
+        self._move_frontier(self._planned if self._is_opened else [self._trie])
+        self._is_opened = True
+        self._release_all_but(self._frontier)
         if not self._frontier:
             self._finish()
 
-    def _release_done(self) -> None:
-        """Give back the KV of nodes that nothing in the frontier goes on from."""
-        needed = set()
-        for node in self._frontier:
+    def _move_frontier(self, scored: list[OptionNode]) -> None:
+        """Put what goes on from these nodes in their place."""
+        done = set(scored)
+        left = [node for node in self._frontier if node not in done]
+        opened = [child for node in scored for child in node.children.values() if child.computes]
+        self._frontier = opened + left if self._is_short_of_room else left + opened
+        if self._request.best_only:
+            self._frontier = [node for node in self._frontier if self.can_win(node)]
+
+    def _release_all_but(self, frontier: list[OptionNode]) -> None:
+        """Give back the KV of nodes that nothing in `frontier` goes on from."""
+        needed: set[OptionNode] = set()
+        for node in frontier:
             above = node.parent
-            while above is not None and id(above) not in needed:
-                needed.add(id(above))
+            while above is not None and above not in needed:
+                needed.add(above)
                 above = above.parent
         for node in self._live:
-            if id(node) not in needed:
+            if node not in needed:
                 _release(node)
         self._live = [node for node in self._live if node.sequence is not None]
 
@@ -306,21 +352,24 @@ class ScoreJob:
         return found
 
     def _option_logprobs(self, node: OptionNode) -> Logprobs | None:
-        pieces = []
-        above: OptionNode | None = node
-        while above is not None:
-            if len(above.logprobs) < len(above.tokens):
-                return None
-            pieces.append(above.logprobs)
-            above = above.parent
-        return np.concatenate(pieces[::-1])
+        path = _path(node)
+        if any(len(above.logprobs) < len(above.tokens) for above in path):
+            return None
+        return np.concatenate([above.logprobs for above in path])
 
     def release(self) -> None:
-        """Give back everything."""
-        for node in self._live:
-            _release(node)
-        self._live.clear()
+        """Give back everything; what is scored stays, so that `sequence.attach()` resumes it."""
+        self._planned, self._restored = [], []
+        self._release_all_but([])
         self.sequence.release()
+
+
+def _path(node: OptionNode) -> list[OptionNode]:
+    """The nodes from the root to this one, both included."""
+    path = [node]
+    while path[-1].parent is not None:
+        path.append(path[-1].parent)
+    return path[::-1]
 
 
 def _release(node: OptionNode) -> None:

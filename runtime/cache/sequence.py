@@ -79,6 +79,18 @@ class Sequence:
         self._cache.tree.lock(self._node)
         return twin
 
+    def attach_more(self) -> None:
+        """Find and lock what else of the tokens is cached, all of them where nobody needs their logits."""
+        if not self._cache.shares:
+            return
+        assert self._node is not None
+        tree = self._cache.tree
+        node = tree.follow(self._node, self._keys(self._base, self.end))
+        tree.lock(node)
+        tree.unlock(self._node)
+        self._base += node.end - self._node.end
+        self._node = node
+
     def _keys(self, start: int, end: int) -> TokenIds:
         """The tokens from position `start` to `end`. Each is converted once: a prompt is looked up many times."""
         known, wanted = len(self._ids), end - self.start

@@ -329,21 +329,23 @@ def test_a_dropped_job_leaves_nothing_whether_it_waits_or_runs(steps: int) -> No
 
 
 @pytest.mark.parametrize("steps", range(4))
-def test_abandoning_all_leaves_nothing_locked_owned_or_expected(steps: int) -> None:
+def test_dropping_all_after_a_restart_leaves_nothing_locked_owned_or_expected(steps: int) -> None:
     bench = Bench(1000, tokens_a_step=30, jobs_at_once=2)
-    for first in range(5):
-        bench.add(text(first, 50), answer=9)
+    jobs = [bench.add(text(first, 50), answer=9) for first in range(5)]
     for _ in range(steps):
         bench.step()
-    bench.scheduler.abandon()
+    bench.scheduler.restart()
+    for job in jobs:
+        bench.scheduler.drop(job)
     assert bench.scheduler.is_idle
     bench.check_idle()
 
 
-def test_an_abandoned_pass_leaves_its_slots() -> None:
+def test_an_interrupted_pass_leaves_its_slots() -> None:
     """Slots were given out for a pass that never came back."""
     bench = Bench(1000, tokens_a_step=30)
-    bench.add(text(1, 50))
+    job = bench.add(text(1, 50))
     bench.scheduler.plan()
-    bench.scheduler.abandon()
+    bench.scheduler.restart()
+    bench.scheduler.drop(job)
     bench.check_idle()

@@ -195,6 +195,82 @@ def test_options_may_hold_more_tokens_than_the_cache() -> None:
     assert usage.unscored_tokens == 0
 
 
+# Little room ---------------------------------------------------------------------------------------------------
+
+MIDDLES = ("over " * 9, "lazy " * 9)
+BUSHY = [f"{head} {middle} {tail}" for head in ("fox", "dog") for middle in MIDDLES for tail in "abc"]
+
+
+def same(found: Logprobs, expected: Logprobs) -> bool:
+    return all(np.allclose(mine, others, atol=1e-3) for mine, others in zip(found, expected, strict=True))  # type: ignore[arg-type]
+
+
+def tight(engine: Engine, options: Options, text: str = PROMPT) -> int:
+    """The smallest pool that a request is not refused in."""
+    return len(prompt_of(engine, text).flush()) + max(map(len, options))
+
+
+@pytest.mark.parametrize("shares", [True, False])
+def test_a_trie_fits_where_its_deepest_path_does(shares: bool) -> None:
+    roomy = tiny_engine()
+    options = encode(roomy, BUSHY)
+    expected, ample = ask(roomy, prompt_of(roomy, PROMPT), options)
+    engine = tiny_engine(tokens=tight(roomy, options), shares=shares)
+    found, usage = ask(engine, prompt_of(engine, PROMPT), options)
+    assert same(found, expected)
+    assert (usage.unscored_tokens, usage.requested_tokens) == (0, ample.requested_tokens)
+    best, _ = ask(engine, prompt_of(engine, PROMPT), options, best_only=True)
+    assert winner(options, best) == winner(options, expected)
+
+
+def test_where_room_is_short_what_is_behind_a_branch_comes_before_the_next_branch() -> None:
+    """Each of the two heads is computed once, as when there is room for both."""
+    roomy = tiny_engine()
+    options = encode(roomy, [f"{head * 20}{tail}" for head in ("fox ", "dog ") for tail in ("a b", "c d", "e f")])
+    _, ample = ask(roomy, prompt_of(roomy, PROMPT), options)
+    engine = tiny_engine(tokens=tight(roomy, options) + 2)
+    _, usage = ask(engine, prompt_of(engine, PROMPT), options)
+    assert usage.computed_tokens <= 1.2 * ample.computed_tokens
+
+
+@pytest.mark.parametrize("best_only", [False, True])
+def test_requests_that_succeed_alone_succeed_together(best_only: bool) -> None:
+    roomy = tiny_engine()
+    options = encode(roomy, BUSHY)
+    texts = [PROMPT, "How are you? ", "The dog sleeps; the fox "]
+    expected = [ask(roomy, prompt_of(roomy, text), options)[0] for text in texts]
+    engine = tiny_engine(tokens=int(1.2 * max(tight(roomy, options, text) for text in texts)))
+    answers = [engine.submit(ScoreOptions(prompt_of(engine, text), options, Usage(), best_only)) for text in texts]
+    while engine.step():
+        pass
+    engine.check()
+    for answer, cold in zip(answers, expected, strict=True):
+        assert isinstance(answer.result, ScoredOptions), answer.error
+        assert winner(options, answer.result.logprobs) == winner(options, cold)
+        assert best_only or same(answer.result.logprobs, cold)
+
+
+@pytest.mark.parametrize("steps", range(1, 7))
+@pytest.mark.parametrize("shares", [True, False])
+def test_a_request_paused_at_any_step_scores_what_it_scores_unpaused(steps: int, shares: bool) -> None:
+    engine = tiny_engine(tokens_a_step=4, shares=shares)
+    options = encode(engine, BUSHY)
+    expected, _ = ask(tiny_engine(), prompt_of(engine, PROMPT), options)
+    usage = Usage()
+    answer = engine.submit(ScoreOptions(prompt_of(engine, PROMPT), options, usage))
+    for _ in range(steps):
+        engine.step()
+    for job in list(engine._scheduler._running):
+        engine._scheduler._pause(job)
+    engine.tree.evict(9 * steps)
+    while engine.step():
+        pass
+    engine.check()
+    assert isinstance(answer.result, ScoredOptions)
+    assert same(answer.result.logprobs, expected)
+    assert usage.preemptions == 1
+
+
 def test_a_long_option_scores_as_its_full_forward() -> None:
     engine = tiny_engine()
     options = encode(engine, ["the fox runs over the hill " * 40, "the fox"])

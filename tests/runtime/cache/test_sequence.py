@@ -80,11 +80,14 @@ def test_a_released_sequence_gives_back_each_slot_also_those_taken_along(written
 def test_tokens_behind_a_cut_are_looked_up_as_they_are_now() -> None:
     cache = make_cache()
     sequence = computed(cache, 1, 2, 3)
-    write(sequence, 3)
+    for token in (7, 8, 9):
+        sequence.tokens.append(token)
+        sequence.next_lane(1)
+    sequence.expect(at=1).settle()
     sequence.truncate(4)
     write(sequence, 2)
     sequence.commit()
-    expected = np.array([1, 2, 3, 0, 0, 1], np.int32)
+    expected = np.array([1, 2, 3, 7, 0, 1], np.int32)
     assert cache.tree.peek(expected) == 6
     sequence.release()
     cache.tree.check(in_use=0)
