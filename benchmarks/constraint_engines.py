@@ -3,6 +3,7 @@ its own users would for compact JSON."""
 
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,11 +90,26 @@ class _LlguidanceState:
         return bool(self._matcher.is_accepting())
 
 
+MARK = chr(0x10FFFF)
+"""A character that no token holds, with a token of its own behind the last (see `MaskTable`)."""
+
+
+@cache
+def outlines_vocabulary(vocabulary: Vocabulary) -> Any:
+    """The tokens for outlines-core, and `MARK`."""
+    import outlines_core
+
+    mark = MARK.encode()
+    others = {text: tokens for text, tokens in vocabulary.by_bytes.items() if mark[0] not in text}
+    return outlines_core.Vocabulary(vocabulary.eos_ids[0], {**others, mark: [vocabulary.size]})
+
+
 class OutlinesCore:
     name = "outlines-core"
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
+        self._tokens = outlines_vocabulary(vocabulary)
 
     def compile(self, schema: Any) -> Callable[[], State]:
         from outlines_core import Index
@@ -101,7 +117,7 @@ class OutlinesCore:
 
         try:
             regex = build_regex_from_schema(json.dumps(schema), whitespace_pattern="")
-            index = Index(regex, self._vocabulary.outlines)
+            index = Index(regex, self._tokens)
         except (ValueError, TypeError, RuntimeError) as error:
             raise Refused(str(error)) from error
         return lambda: _OutlinesState(index, self._vocabulary)
@@ -122,6 +138,45 @@ class _OutlinesState:
 
     def can_end(self) -> bool:
         return bool(self._index.is_final_state(self._state))
+
+
+class MaskTable:
+    """A regular expression as outlines-core's table, whose rows are masks, each made when it is first asked for.
+
+    A mark stands before and behind the expression: before it outlines-core searches at one place only, and behind it
+    no state can end, for it drops the ways from one that can to one that can't (`0(\\.5)?` loses `0.5`).
+    """
+
+    def __init__(self, regex: str, vocabulary: Vocabulary) -> None:
+        from outlines_core import Index
+
+        self.vocabulary = vocabulary
+        self.index = Index(f"{MARK}(?:{regex}){MARK}", outlines_vocabulary(vocabulary))
+        self._masks: dict[int, Mask] = {}
+
+    def start(self) -> "MaskTableState":
+        return MaskTableState(self, self.index.get_next_state(self.index.get_initial_state(), self.vocabulary.size))
+
+    def mask(self, state: int) -> Mask:
+        """The tokens that may come in a state."""
+        if state not in self._masks:
+            allowed = self.index.get_allowed_tokens(state) or []
+            self._masks[state] = self.vocabulary.mask([token for token in allowed if token < self.vocabulary.size])
+        return self._masks[state]
+
+
+class MaskTableState:
+    """A row of the table."""
+
+    def __init__(self, table: MaskTable, state: int) -> None:
+        self._table = table
+        self._state = state
+
+    def mask(self) -> Mask:
+        return self._table.mask(self._state)
+
+    def advance(self, token: int) -> None:
+        self._state = self._table.index.get_next_state(self._state, token)
 
 
 class Xgrammar:

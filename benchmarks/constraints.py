@@ -243,12 +243,8 @@ def embedded_vocabulary() -> Vocabulary:
     file = embedded.find_gguf()
     if file is None:
         raise SystemExit(f"needs {embedded.PACKAGE}")
-    tokenizer = gguf_files.load_tokenizer(gguf_files.converted(file, print))
-    vocabulary = Vocabulary(
-        tokenizer.token_bytes, tokenizer.special_ids, tokenizer.eos_ids, tokenizer.encode, tokenizer.fingerprint
-    )
+    vocabulary = gguf_files.load_tokenizer(gguf_files.converted(file, print)).vocabulary
     assert vocabulary.llguidance
-    assert vocabulary.outlines
     return vocabulary
 
 

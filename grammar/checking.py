@@ -1,8 +1,8 @@
 """Whether a shape can be a constraint, told without a tokenizer and without loading an engine where none is needed."""
 
 from promptlang.grammar.errors import explained
-from promptlang.grammar.lark import to_grammar
 from promptlang.grammar.limits import PARSER_LIMITS
+from promptlang.grammar.notation import to_grammar
 from promptlang.grammar.shapes import ContextFree, Dict, List, Record, Schema, Shape, Union
 
 

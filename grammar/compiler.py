@@ -1,25 +1,20 @@
 """From a shape to the constraint that serves it.
 
-Constants and unions of constants go to the trie, which is exact and has nothing to compile; small regular expressions
-to outlines-core, whose masks are rows of a table; all else to llguidance. Compiled constraints are kept in memory, by
-shape, prefix and tokenizer; none takes long enough to be worth a place on disk.
+Constants and unions of constants go to the trie, which is exact and has nothing to compile; all else to llguidance's
+parser. (A table of masks would save microseconds a row of a step and cost milliseconds to half a second to compile: see
+docs/performance.md.) Compiled constraints are kept in memory, by shape, prefix and tokenizer; none takes long enough to
+be worth a place on disk.
 """
 
 from functools import lru_cache
 
 from promptlang.grammar.constraint import Constraint
-from promptlang.grammar.engines.llguidance_backend import compile_grammar
-from promptlang.grammar.engines.outlines_backend import OutlinesConstraint
+from promptlang.grammar.engines.earley import compile_grammar
 from promptlang.grammar.engines.trie import TrieConstraint
-from promptlang.grammar.lark import to_grammar
-from promptlang.grammar.regular.automaton import table_cost
-from promptlang.grammar.regular.regex import literal, then
-from promptlang.grammar.regular.scalars import bare, constant_text
+from promptlang.grammar.notation import to_grammar
+from promptlang.grammar.regular.scalars import constant_text
 from promptlang.grammar.shapes import Bool, Constant, Null, Shape, Union
 from promptlang.grammar.vocabulary import Vocabulary
-
-LARGEST_TABLE = 64
-"""`table_cost` of what outlines-core may compile: under 0.15 s for 49,152 tokens."""
 
 KEPT = 1024
 """Compiled constraints kept in memory."""
@@ -32,7 +27,7 @@ def compile_constraint(shape: Shape, vocabulary: Vocabulary, *, prefix: str = ""
         shape: what may be written.
         vocabulary: whose tokens.
         prefix: text that must come first and is no part of the value (token healing).
-        pretty: whether JSON is laid out for people (see `lark.Layout`).
+        pretty: whether JSON is laid out for people (see `notation.WhiteSpace`).
 
     Raises:
         ConstraintError: the shape can't be compiled, or not within the limits.
@@ -45,11 +40,6 @@ def _compile(shape: Shape, vocabulary: Vocabulary, prefix: str, pretty: bool) ->
     texts = _texts(shape)
     if texts is not None:
         return TrieConstraint([prefix + text for text in texts], vocabulary)
-    regular = bare(shape)
-    if regular is not None:
-        whole = then(literal(prefix), regular)
-        if table_cost(whole, LARGEST_TABLE) is not None:
-            return OutlinesConstraint(whole, vocabulary)
     return compile_grammar(to_grammar(shape, prefix, pretty), vocabulary)
 
 

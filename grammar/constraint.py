@@ -3,30 +3,16 @@
 A `Constraint` is compiled once for one tokenizer and shared; `start()` gives a `State`, one a running answer.
 """
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-from promptlang.grammar.errors import ConstraintError as ConstraintError
-
-if TYPE_CHECKING:
-    from promptlang.grammar.vocabulary import Vocabulary
-
-Mask = npt.NDArray[np.int32]
-"""Packed allowed-token bits, int32 [ceil(vocabulary / 32)]; token t is bit t % 32 of word t // 32."""
-
-
-def allows(mask: Mask, token: int) -> bool:
-    """Whether a mask has a token."""
-    return bool(mask[token >> 5] >> (token & 31) & 1)
+from promptlang.grammar.vocabulary import Mask, Vocabulary
 
 
 class State(Protocol):
     """Where one answer stands under its constraint."""
 
     @property
-    def vocabulary(self) -> "Vocabulary":
+    def vocabulary(self) -> Vocabulary:
         """Whose tokens."""
 
     def mask(self) -> Mask:
@@ -61,10 +47,6 @@ class State(Protocol):
 
 class Constraint(Protocol):
     """A compiled constraint."""
-
-    @property
-    def engine(self) -> str:
-        """Who serves it (`outlines-core`, `llguidance`, `trie`); shown in traces."""
 
     def start(self) -> State:
         """A new state, before the first token."""

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from promptlang.grammar.constraint import State
 
-Tokens: TypeAlias = tuple[int, ...]
+Way: TypeAlias = tuple[int, ...]
+"""Tokens from one state to another."""
 
 CLOSING = b'"}]'
 """What ends strings, objects and lists: tried before all else."""
@@ -40,7 +41,7 @@ def shortest_end(state: State, limit: int) -> list[int] | None:
 
 def _cheapest(state: State, limit: int) -> list[int] | None:
     order = count()
-    waiting: list[tuple[int, int, State, Tokens, bool]] = [(0, next(order), state, (), False)]
+    waiting: list[tuple[int, int, State, Way, bool]] = [(0, next(order), state, (), False)]
     for _ in range(STATES):
         if not waiting:
             return None
@@ -69,7 +70,7 @@ def _first(state: State, limit: int) -> list[int] | None:
     return tokens
 
 
-def _distinct(state: State, steps: list[Tokens]) -> Iterator[tuple[Tokens, State]]:
+def _distinct(state: State, steps: list[Way]) -> Iterator[tuple[Way, State]]:
     """The steps and where they lead, without those after which all is as after another: most letters of a word are
     like any other."""
     seen = set()
@@ -81,14 +82,14 @@ def _distinct(state: State, steps: list[Tokens]) -> Iterator[tuple[Tokens, State
             yield step, reached
 
 
-def _after(state: State, tokens: Tokens) -> State:
+def _after(state: State, tokens: Way) -> State:
     reached = state.fork()
     for token in tokens:
         reached.advance(token)
     return reached
 
 
-def _steps(state: State) -> tuple[list[Tokens], list[Tokens]]:
+def _steps(state: State) -> tuple[list[Way], list[Way]]:
     """The ways on from a state, by single bytes: those that close something, or are forced, and the others."""
     forced = state.forced()
     if forced:
@@ -96,6 +97,6 @@ def _steps(state: State) -> tuple[list[Tokens], list[Tokens]]:
     vocabulary, mask = state.vocabulary, state.mask()
     singles = vocabulary.single_bytes
     legal = singles[(mask[singles >> 5] >> (singles & 31) & 1).astype(bool)].tolist()
-    closing: list[Tokens] = [(token,) for token in legal if vocabulary.token_bytes[token] in CLOSING]
-    others: list[Tokens] = [(token,) for token in legal or vocabulary.tokens_of(mask)[:BROADEST]]
+    closing: list[Way] = [(token,) for token in legal if vocabulary.token_bytes[token] in CLOSING]
+    others: list[Way] = [(token,) for token in legal or vocabulary.tokens_of(mask)[:BROADEST]]
     return closing, [step for step in others if step not in closing]

@@ -16,6 +16,10 @@ def explained(message: str) -> ConstraintError:
         return ConstraintError("oneOf of a JSON Schema can't be enforced where its options may overlap")
     if "Unsatisfiable schema: " in first:
         return ConstraintError(f"no value satisfies the JSON Schema: {first.partition('Unsatisfiable schema: ')[2]}")
+    if "'multipleOf' has too many digits" in first:
+        return ConstraintError(
+            "this multipleOf of a JSON Schema can't be enforced: it is no exact decimal to llguidance"
+        )
     unknown = re.search(r"Unimplemented keys: \[(.*)\]", first)
     if unknown:
         return ConstraintError(f"the keyword {unknown[1]} of a JSON Schema can't be enforced")

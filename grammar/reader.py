@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from promptlang.grammar.acceptor import accepts, matches
-from promptlang.grammar.json_schema.schema import check_instance
-from promptlang.grammar.lark import to_grammar
+from promptlang.grammar.json_schema.decimals import Written, with_floats
+from promptlang.grammar.notation import to_grammar
 from promptlang.grammar.regular.regex_parser import parse
 from promptlang.grammar.regular.scalars import bare, constant_text
 from promptlang.grammar.shapes import (
@@ -32,6 +32,7 @@ from promptlang.grammar.shapes import (
     Shape,
     Str,
     Union,
+    describe,
 )
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -55,7 +56,7 @@ def read(shape: Shape, text: str) -> Any:
             return _fit(shape, float(text), "", {})
         case Constant() | Int() | Float() | Bool() | Null():
             return _read_scalar(shape, text)
-    return _fit(shape, _load(text), "", {})
+    return with_floats(_fit(shape, _load(text), "", {}))
 
 
 def _first_read(options: tuple[Shape, ...], text: str) -> Any:
@@ -78,7 +79,7 @@ def _read_scalar(shape: Shape, text: str) -> Any:
 
 def _load(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_float=Written, parse_constant=_refuse_constant)
     except RecursionError as error:
         raise ValueError("the JSON nests too deep to be read") from error
 
@@ -144,6 +145,8 @@ def _fit_record(record: Record, value: dict[str, Any], place: str, records: Mapp
 
 
 def _fit_schema(text: str, value: Any, place: str) -> Any:
+    from promptlang.grammar.json_schema.instances import check_instance  # loaded only where a program uses a schema
+
     try:
         check_instance(text, value)
     except ValueError as error:
@@ -211,42 +214,3 @@ SHOWN = 60
 def _show(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=repr)
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
-
-
-def describe(shape: Shape) -> str:
-    """A shape in words, for messages: `an int in 1..5`."""
-    match shape:
-        case Str(maximum=maximum):
-            return "a str" if maximum is None else f"a str of at most {maximum} characters"
-        case Int(low=low, high=high):
-            return "an int" + _range(low, high)
-        case Float(low=low, high=high):
-            return "a float" + _range(low, high)
-        case Bool():
-            return "a bool"
-        case Null():
-            return "none"
-        case Constant(value=value):
-            return json.dumps(value, ensure_ascii=False)
-        case Pattern(regex=pattern):
-            return f"a str that matches /{pattern}/"
-        case Union(options=options):
-            return " or ".join(map(describe, options))
-        case List(minimum=minimum, maximum=maximum):
-            return "a list" + (_range(minimum, maximum).replace(" in", " of") + " items" if minimum or maximum else "")
-        case Dict():
-            return "a dict"
-        case Record(name=name) | Recursive(name=name):
-            return f"a {name}"
-        case AnyJson():
-            return "a JSON value"
-        case Schema():
-            return "a value of the schema"
-        case ContextFree():
-            return "a text of the grammar"
-
-
-def _range(low: float | None, high: float | None) -> str:
-    if low is None and high is None:
-        return ""
-    return f" in {'' if low is None else low}..{'' if high is None else high}"

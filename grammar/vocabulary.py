@@ -6,17 +6,18 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import outlines_core
 from llguidance import LLTokenizer
 
-from promptlang.grammar.constraint import Mask
-
-MARK = chr(0x10FFFF)
-"""Stands before and behind a text in outlines-core's tables, where it is the token after the last. No other text has
-its first byte (see `regex.LAST`)."""
+Mask = npt.NDArray[np.int32]
+"""Packed allowed-token bits, int32 [ceil(vocabulary / 32)]; token t is bit t % 32 of word t // 32."""
 
 CONTINUATION = (0x80, 0xBF)
 """The bytes that go on with a character in UTF-8."""
+
+
+def allows(mask: Mask, token: int) -> bool:
+    """Whether a mask has a token."""
+    return bool(mask[token >> 5] >> (token & 31) & 1)
 
 
 class Vocabulary:
@@ -139,18 +140,6 @@ class Vocabulary:
     def llguidance(self) -> LLTokenizer:
         """The same tokenizer for llguidance; takes 0.2 s for 49,152 tokens."""
         return LLTokenizer(_Tokens(self), n_vocab=self.size, eos_token=list(self.eos_ids))
-
-    @cached_property
-    def outlines(self) -> outlines_core.Vocabulary:
-        """The same tokens for outlines-core, and `MARK`."""
-        mark = MARK.encode()
-        others = {text: tokens for text, tokens in self.by_bytes.items() if mark[0] not in text}
-        return outlines_core.Vocabulary(self.eos_ids[0], {**others, mark: [self.size]})
-
-    @cached_property
-    def first_bytes(self) -> npt.NDArray[np.uint8]:
-        """The first byte of each token, 0 where it has none: uint8 [tokens]."""
-        return np.array([text[0] if text else 0 for text in self.token_bytes], dtype=np.uint8)
 
 
 class _Tokens:

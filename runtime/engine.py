@@ -10,8 +10,7 @@ from typing import Any, overload
 import numpy as np
 import torch
 
-from promptlang.grammar.constraint import ConstraintError
-from promptlang.grammar.vocabulary import Vocabulary
+from promptlang.grammar.errors import ConstraintError
 from promptlang.kernels.backend import AttentionBackend, default_backend
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.cache.eviction import make_policy
@@ -93,13 +92,7 @@ class Engine:
         self._backend = backend or default_backend(self.model.device)
         self.tokenizer = loaded.tokenizer
         self.template = ChatTemplate(loaded.tokenizer)
-        self.vocabulary = Vocabulary(
-            loaded.tokenizer.token_bytes,
-            loaded.tokenizer.special_ids,
-            loaded.tokenizer.eos_ids,
-            loaded.tokenizer.encode,
-            loaded.tokenizer.fingerprint,
-        )
+        self.vocabulary = loaded.tokenizer.vocabulary
         size = self._pool_size(options)
         self.pool = self._pool(size)
         self.tree = RadixTree(SlotAllocator(size), make_policy(options.policy))

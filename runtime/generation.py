@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from promptlang.grammar.constraint import Mask, allows
 from promptlang.grammar.ending import shortest_end
-from promptlang.grammar.vocabulary import Vocabulary
+from promptlang.grammar.vocabulary import Mask, Vocabulary, allows
 from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.sequence import Sequence

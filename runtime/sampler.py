@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from promptlang.grammar.constraint import Mask, allows
+from promptlang.grammar.vocabulary import Mask, allows
 
 Values = npt.NDArray[np.float32]
 FewTokens = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from places import EXAMPLES
 
-import promptlang.cli.execution as execution
+import promptlang.session.opening as opening
 from promptlang.cli.app import execute
 from promptlang.cli.check import checked
 from promptlang.cli.cost import estimates
@@ -31,7 +31,7 @@ Run = Callable[..., list[dict[str, Any]]]
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs an example; gives its reports."""
-    monkeypatch.setattr(execution, "load", lambda name, **_: loaded_once(name))
+    monkeypatch.setattr(opening, "load", lambda name, **_: loaded_once(name))
 
     def run_example(name: str, *arguments: str) -> list[dict[str, Any]]:
         code = execute(["run", str(EXAMPLES / name), "--json", *arguments])

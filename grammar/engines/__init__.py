@@ -1,4 +1,4 @@
-"""The engines behind the one interface of `grammar/constraint.py`: a trie of texts, tables of masks, parsers.
+"""The engines behind the one interface of `grammar/constraint.py`: a trie of texts, and a parser.
 
-May import: grammar's constraint, vocabulary, errors, limits and regular.
+May import: grammar's vocabulary, errors and limits.
 """

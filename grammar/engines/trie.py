@@ -7,8 +7,8 @@ over the nodes passed.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from promptlang.grammar.constraint import ConstraintError, Mask
-from promptlang.grammar.vocabulary import Vocabulary
+from promptlang.grammar.errors import ConstraintError
+from promptlang.grammar.vocabulary import Mask, Vocabulary
 
 
 @dataclass(eq=False)
@@ -36,8 +36,6 @@ class TrieConstraint:
     Raises:
         ConstraintError: an option that these tokens can't spell.
     """
-
-    engine = "trie"
 
     def __init__(self, options: Iterable[str], vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary

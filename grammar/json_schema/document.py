@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 from promptlang.grammar.errors import ConstraintError
-from promptlang.grammar.json_schema.layout import has_inner_ids, pointed
+from promptlang.grammar.json_schema.drafts import has_inner_ids, pointed
 from promptlang.grammar.limits import DEEPEST_PART, MOST_SCHEMA_PARTS
 
-Part = TypeVar("Part")
+Counted = TypeVar("Counted")
 Json: TypeAlias = Any
 """A schema or a part of one: a dict or a bool where it is legal, anything where it isn't."""
 
@@ -65,7 +65,7 @@ class Document:
         if self.parts > MOST_SCHEMA_PARTS:
             raise ConstraintError(f"a JSON Schema with more than {MOST_SCHEMA_PARTS} parts and cases can't be enforced")
 
-    def spent(self, part: Part) -> Part:
+    def spent(self, part: Counted) -> Counted:
         """A part, counted."""
         self.spend()
         return part

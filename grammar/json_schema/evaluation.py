@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.json_schema.document import Document, Json
-from promptlang.grammar.json_schema.negation import Place, negated
+from promptlang.grammar.json_schema.negation import Premise, negated
 
 
 @dataclass(frozen=True)
@@ -114,5 +114,5 @@ def _either(condition: Json, cases: Cases, others: Cases, document: Document) ->
     """Some cases where a condition holds, others where it doesn't."""
     if cases == others == [NOTHING]:
         return [NOTHING]
-    fails = {"anyOf": negated(condition, Place(document)) or [False]}
+    fails = {"anyOf": negated(condition, Premise(document)) or [False]}
     return [*(case.under(condition) for case in cases), *(case.under(fails) for case in others)]

@@ -37,23 +37,23 @@ UNSAYABLE = {
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a negation stands: in which document, and which types its values may have."""
+class Premise:
+    """What a negation may take for granted: in which document it stands, and which types its values may have."""
 
     document: Document
     types: frozenset[str] = TYPES
 
-    def inside(self) -> "Place":
+    def inside(self) -> "Premise":
         """The same for a part of the value, whose types aren't known."""
-        return Place(self.document)
+        return Premise(self.document)
 
 
-def negated(schema: Json, place: Place) -> list[Json]:
+def negated(schema: Json, premise: Premise) -> list[Json]:
     """The negation of a schema.
 
     Args:
         schema: what is negated.
-        place: where.
+        premise: what is sure of its values.
 
     Returns:
         Schemas; what one of them allows, and only that, isn't allowed by `schema`. None of them has `not`.
@@ -61,24 +61,24 @@ def negated(schema: Json, place: Place) -> list[Json]:
     Raises:
         ConstraintError: it can't be said.
     """
-    place.document.spend()
+    premise.document.spend()
     if isinstance(schema, bool):
-        return [] if schema else [{"type": sorted(place.types)}]
+        return [] if schema else [{"type": sorted(premise.types)}]
     if not isinstance(schema, dict):
         raise ConstraintError(f"a part of a JSON Schema is {schema!r}, which is no schema")
-    with place.document.deeper("not"):
-        alternatives = [case for keyword in schema for case in _without(keyword, schema, place)]
-    return [case for case in alternatives if stated_types(case) & place.types]
+    with premise.document.deeper("not"):
+        alternatives = [case for keyword in schema for case in _without(keyword, schema, premise)]
+    return [case for case in alternatives if stated_types(case) & premise.types]
 
 
-def _without(keyword: str, schema: dict[str, Json], place: Place) -> list[Json]:
+def _without(keyword: str, schema: dict[str, Json], premise: Premise) -> list[Json]:
     """Alternatives in which one keyword doesn't hold."""
     if keyword in UNSAYABLE:
-        if place.types & UNSAYABLE[keyword] and not _says_nothing(keyword, schema[keyword]):
+        if premise.types & UNSAYABLE[keyword] and not _says_nothing(keyword, schema[keyword]):
             raise _unsayable(keyword)
         return []
     negate = NEGATIONS.get(keyword)
-    return [] if negate is None else list(negate(schema[keyword], schema, place))
+    return [] if negate is None else list(negate(schema[keyword], schema, premise))
 
 
 def _says_nothing(keyword: str, value: Json) -> bool:
@@ -97,43 +97,43 @@ def _unsayable(keyword: str) -> ConstraintError:
 
 
 Alternatives: TypeAlias = Iterator[Json]
-Negation: TypeAlias = Callable[[Json, dict[str, Json], Place], Alternatives]
+Negation: TypeAlias = Callable[[Json, dict[str, Json], Premise], Alternatives]
 
 
-def _type(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
+def _type(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
     names = value if isinstance(value, list) else [value]
-    if "integer" in names and "number" not in names and "number" in place.types:
+    if "integer" in names and "number" not in names and "number" in premise.types:
         raise ConstraintError('"not" over the type "integer" can\'t be enforced where other numbers may stand')
-    others = place.types - stated_types(schema)
+    others = premise.types - stated_types(schema)
     if others:
         yield {"type": sorted(others)}
 
 
-def _const(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
-    yield from _enum([value], schema, place)
+def _const(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
+    yield from _enum([value], schema, premise)
 
 
-def _enum(values: Json, schema: dict[str, Json], place: Place) -> Alternatives:
-    listed = {name: [value for value in values if type_of(value) == name] for name in sorted(place.types)}
+def _enum(values: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
+    listed = {name: [value for value in values if type_of(value) == name] for name in sorted(premise.types)}
     others = [name for name, some in listed.items() if not some]
     if others:
         yield {"type": others}
     for name, some in listed.items():
         if some:
-            yield from OTHER_VALUES[name](some, place)
+            yield from OTHER_VALUES[name](some, premise)
 
 
-def _other_nulls(values: list[Json], place: Place) -> Alternatives:
+def _other_nulls(values: list[Json], premise: Premise) -> Alternatives:
     yield from ()
 
 
-def _other_booleans(values: list[Json], place: Place) -> Alternatives:
+def _other_booleans(values: list[Json], premise: Premise) -> Alternatives:
     others = [value for value in (False, True) if value not in values]
     if others:
         yield {"type": "boolean", "enum": others}
 
 
-def _other_numbers(values: list[Json], place: Place) -> Alternatives:
+def _other_numbers(values: list[Json], premise: Premise) -> Alternatives:
     ordered = sorted(set(values))
     yield {"type": "number", "exclusiveMaximum": ordered[0]}
     for low, high in pairwise(ordered):
@@ -141,7 +141,7 @@ def _other_numbers(values: list[Json], place: Place) -> Alternatives:
     yield {"type": "number", "exclusiveMinimum": ordered[-1]}
 
 
-def _other_strings(values: list[Json], place: Place) -> Alternatives:
+def _other_strings(values: list[Json], premise: Premise) -> Alternatives:
     if sum(map(len, values)) > MOST_CHARACTERS or any(len(value) > LONGEST_TEXT for value in values):
         raise ConstraintError('"not" over so many or so long texts in "const" or "enum" can\'t be enforced')
     yield {"type": "string", "pattern": f"^{other_texts(values)}$"}
@@ -175,9 +175,9 @@ def _in_set(character: str) -> str:
     return re.sub(r"([\\\]\[^&~-])", r"\\\1", character)
 
 
-def _other_arrays(values: list[Json], place: Place) -> Alternatives:
+def _other_arrays(values: list[Json], premise: Premise) -> Alternatives:
     """Of one array: all that are longer or shorter, or differ in an item. Of several: what is neither."""
-    negations = [negated(_exact_array(value), Place(place.document, frozenset({"array"}))) for value in values]
+    negations = [negated(_exact_array(value), Premise(premise.document, frozenset({"array"}))) for value in values]
     if len(negations) == 1:
         yield from negations[0]
     else:
@@ -189,13 +189,13 @@ def _exact_array(value: list[Json]) -> Json:
     return {"minItems": len(value), "maxItems": len(value), **items}
 
 
-def _other_objects(values: list[Json], place: Place) -> Alternatives:
+def _other_objects(values: list[Json], premise: Premise) -> Alternatives:
     if any(values):
         raise ConstraintError('"not" over an object in "const" or "enum" of a JSON Schema can\'t be enforced')
     yield {"type": "object", "minProperties": 1}
 
 
-OTHER_VALUES: dict[str, Callable[[list[Json], Place], Alternatives]] = {
+OTHER_VALUES: dict[str, Callable[[list[Json], Premise], Alternatives]] = {
     "null": _other_nulls,
     "boolean": _other_booleans,
     "number": _other_numbers,
@@ -208,7 +208,7 @@ OTHER_VALUES: dict[str, Callable[[list[Json], Place], Alternatives]] = {
 def _opposite(type_name: str, keyword: str, step: int = 0) -> Negation:
     """The negation of a bound: the bound from the other side."""
 
-    def negate(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
+    def negate(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ConstraintError(f"a bound of a JSON Schema is {value!r}, which is no number")
         bound = int(value) + step if step else value
@@ -218,98 +218,100 @@ def _opposite(type_name: str, keyword: str, step: int = 0) -> Negation:
     return negate
 
 
-def _ref(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
-    yield from negated(place.document.resolve(value), place)
+def _ref(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
+    yield from negated(premise.document.resolve(value), premise)
 
 
-def _not(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
+def _not(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
     if value is not False:
         yield {} if value is True else value
 
 
-def _all_of(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
+def _all_of(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
     for part in value:
-        yield from negated(part, place)
+        yield from negated(part, premise)
 
 
-def _any_of(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
-    yield {"allOf": [{"anyOf": negated(part, place) or [False]} for part in value]}
+def _any_of(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
+    yield {"allOf": [{"anyOf": negated(part, premise) or [False]} for part in value]}
 
 
-def _one_of(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
+def _one_of(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
     """None of them, or two at once."""
-    yield from _any_of(value, schema, place)
+    yield from _any_of(value, schema, premise)
     for first, second in combinations(value, 2):
-        if not place.document.are_disjoint(first, second):
-            place.document.spend()
+        if not premise.document.are_disjoint(first, second):
+            premise.document.spend()
             yield {"allOf": [first, second]}
 
 
-def _if(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
-    for case in negated(schema.get("then", True), place):
+def _if(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
+    for case in negated(schema.get("then", True), premise):
         yield {"allOf": [value, case]}
-    otherwise = negated(schema.get("else", True), place)
+    otherwise = negated(schema.get("else", True), premise)
     if otherwise:
-        yield {"allOf": [{"anyOf": negated(value, place) or [False]}, {"anyOf": otherwise}]}
+        yield {"allOf": [{"anyOf": negated(value, premise) or [False]}, {"anyOf": otherwise}]}
 
 
-def _required(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
+def _required(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
     for name in value:
         yield {"type": "object", "properties": {name: False}}
 
 
-def _properties(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
-    if "object" not in place.types:
+def _properties(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
+    if "object" not in premise.types:
         return
     for name, part in value.items():
-        cases = negated(part, place.inside())
+        cases = negated(part, premise.inside())
         if cases:
             yield {"type": "object", "properties": {name: {"anyOf": cases}}, "required": [name]}
 
 
-def _dependent_required(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
+def _dependent_required(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
     for name, needed in value.items():
         for other in needed:
             if other != name:
                 yield {"type": "object", "required": [name], "properties": {other: False}}
 
 
-def _dependent_schemas(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
+def _dependent_schemas(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
     for name, part in value.items():
-        for case in negated(part, Place(place.document, place.types & {"object"})):
+        for case in negated(part, Premise(premise.document, premise.types & {"object"})):
             yield {"type": "object", "required": [name], "allOf": [case]}
 
 
-def _dependencies(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
-    yield from _dependent_required({key: part for key, part in value.items() if isinstance(part, list)}, schema, place)
+def _dependencies(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
+    yield from _dependent_required(
+        {key: part for key, part in value.items() if isinstance(part, list)}, schema, premise
+    )
     yield from _dependent_schemas(
-        {key: part for key, part in value.items() if not isinstance(part, list)}, schema, place
+        {key: part for key, part in value.items() if not isinstance(part, list)}, schema, premise
     )
 
 
-def _items(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
+def _items(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
     """Only `items: false` can be negated: there is an item more."""
     if value is False:
         yield {"type": "array", "minItems": len(schema.get("prefixItems", [])) + 1}
-    elif "array" in place.types and value is not True and value != {}:
+    elif "array" in premise.types and value is not True and value != {}:
         raise _unsayable("items")
 
 
-def _prefix_items(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
-    if "array" not in place.types:
+def _prefix_items(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
+    if "array" not in premise.types:
         return
     for index, part in enumerate(value):
-        cases = negated(part, place.inside())
+        cases = negated(part, premise.inside())
         if cases:
             yield {"type": "array", "minItems": index + 1, "prefixItems": [True] * index + [{"anyOf": cases}]}
 
 
-def _contains(value: Json, schema: dict[str, Json], place: Place) -> Alternatives:
-    if "array" not in place.types or (schema.get("minContains") == 0 and "maxContains" not in schema):
+def _contains(value: Json, schema: dict[str, Json], premise: Premise) -> Alternatives:
+    if "array" not in premise.types or (schema.get("minContains") == 0 and "maxContains" not in schema):
         return
     if schema.get("minContains", 1) != 1 or "maxContains" in schema:
         raise _unsayable("maxContains" if "maxContains" in schema else "minContains")
-    yield {"type": "array", "items": {"anyOf": negated(value, place.inside()) or [False]}}
+    yield {"type": "array", "items": {"anyOf": negated(value, premise.inside()) or [False]}}
 
 
 NEGATIONS: dict[str, Negation] = {

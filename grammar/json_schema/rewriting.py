@@ -11,7 +11,7 @@ from typing import TypeAlias
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.json_schema.document import TYPES, Document, Json, listed, written
 from promptlang.grammar.json_schema.evaluation import Case, cases_of
-from promptlang.grammar.json_schema.negation import Place, negated
+from promptlang.grammar.json_schema.negation import Premise, negated
 
 MOST_UNIQUE = 5
 """Values of which every arrangement is listed for `uniqueItems`."""
@@ -22,16 +22,16 @@ MOST_PLACES = 12
 MOST_OPTIONS = 100
 """Options of `oneOf` that are compared with one another."""
 
-Part: TypeAlias = dict[str, Json]
+Keywords: TypeAlias = dict[str, Json]
 
 
-def rewritten(schema: Part, document: Document) -> Part:
+def rewritten(schema: Keywords, document: Document) -> Keywords:
     """A schema without the keywords of `REWRITINGS`, and with `allOf` in their place.
 
     Raises:
         ConstraintError: a keyword can't be said in others.
     """
-    gone, added = set[str](), list[Part]()
+    gone, added = set[str](), list[Keywords]()
     for keyword, rewrite in REWRITINGS.items():
         parts = rewrite(schema, document) if keyword in schema else None
         if parts is not None:
@@ -41,24 +41,24 @@ def rewritten(schema: Part, document: Document) -> Part:
     return {**kept, "allOf": [*schema.get("allOf", []), *added]} if added else kept
 
 
-def _not(schema: Part, document: Document) -> list[Part]:
-    return [any_of(negated(schema["not"], Place(document, document.types(schema))))]
+def _not(schema: Keywords, document: Document) -> list[Keywords]:
+    return [any_of(negated(schema["not"], Premise(document, document.types(schema))))]
 
 
-def any_of(options: list[Json]) -> Part:
+def any_of(options: list[Json]) -> Keywords:
     """A schema that one of several satisfies; where there are none, nothing does."""
     return {"anyOf": options or [False]}
 
 
-def _if(schema: Part, document: Document) -> list[Part]:
+def _if(schema: Keywords, document: Document) -> list[Keywords]:
     condition, then, otherwise = schema["if"], schema.get("then", True), schema.get("else", True)
     if then is True and otherwise is True:
         return []
-    fails = any_of(negated(condition, Place(document, document.types(schema))))
+    fails = any_of(negated(condition, Premise(document, document.types(schema))))
     return [any_of([{"allOf": [condition, then]}, {"allOf": [fails, otherwise]}])]
 
 
-def _one_of(schema: Part, document: Document) -> list[Part] | None:
+def _one_of(schema: Keywords, document: Document) -> list[Keywords] | None:
     """Each option without the others, where it isn't plain that they exclude one another.
 
     What can't be said without the others is left to llguidance, which may see that they do.
@@ -74,35 +74,35 @@ def _one_of(schema: Part, document: Document) -> list[Part] | None:
 
 def _alone(index: int, options: list[Json], types: frozenset[str], document: Document) -> Json:
     option = options[index]
-    place = Place(document, types & document.types(option))
+    premise = Premise(document, types & document.types(option))
     others = [other for at, other in enumerate(options) if at != index]
     overlapping = [other for other in others if not document.are_disjoint(option, other)]
     if not overlapping:
         return option
-    return {"allOf": [option, *(any_of(negated(other, place)) for other in overlapping)]}
+    return {"allOf": [option, *(any_of(negated(other, premise)) for other in overlapping)]}
 
 
-def _dependent_required(schema: Part, document: Document) -> list[Part]:
+def _dependent_required(schema: Keywords, document: Document) -> list[Keywords]:
     return [_when_present(name, {"required": [*needed, name]}) for name, needed in schema["dependentRequired"].items()]
 
 
-def _dependent_schemas(schema: Part, document: Document) -> list[Part]:
+def _dependent_schemas(schema: Keywords, document: Document) -> list[Keywords]:
     return [_when_present(name, part) for name, part in schema["dependentSchemas"].items()]
 
 
-def _dependencies(schema: Part, document: Document) -> list[Part]:
+def _dependencies(schema: Keywords, document: Document) -> list[Keywords]:
     return [
         _when_present(name, {"required": [*part, name]} if isinstance(part, list) else part)
         for name, part in schema["dependencies"].items()
     ]
 
 
-def _when_present(name: str, part: Json) -> Part:
+def _when_present(name: str, part: Json) -> Keywords:
     """Of objects with a property, a schema; of all others, nothing."""
     return any_of([{"properties": {name: False}}, {"allOf": [part, {"required": [name]}]}])
 
 
-def _property_names(schema: Part, document: Document) -> list[Part]:
+def _property_names(schema: Keywords, document: Document) -> list[Keywords]:
     names = document.followed(schema["propertyNames"])
     if isinstance(names, bool):
         return [] if names else [{"additionalProperties": False}]
@@ -110,7 +110,7 @@ def _property_names(schema: Part, document: Document) -> list[Part]:
     return [part for keyword in keywords for part in _names(keyword, names)]
 
 
-def _names(keyword: str, names: Part) -> list[Part]:
+def _names(keyword: str, names: Keywords) -> list[Keywords]:
     match keyword:
         case "const" | "enum":
             return [{"properties": dict.fromkeys(map(str, listed(names) or []), True), "additionalProperties": False}]
@@ -125,11 +125,11 @@ def _names(keyword: str, names: Part) -> list[Part]:
     raise ConstraintError(f'"propertyNames" with the keyword "{keyword}" of a JSON Schema can\'t be enforced')
 
 
-def _only_names(pattern: str) -> Part:
+def _only_names(pattern: str) -> Keywords:
     return {"patternProperties": {pattern: True}, "additionalProperties": False}
 
 
-def _contains(schema: Part, document: Document) -> list[Part]:
+def _contains(schema: Keywords, document: Document) -> list[Keywords]:
     """Where there are few places, one or another of them has the item."""
     wanted, least = schema["contains"], schema.get("minContains", 1)
     most = _most_items(schema)
@@ -147,19 +147,19 @@ def _contains(schema: Part, document: Document) -> list[Part]:
     return [any_of([others, *(document.spent(_at(places, wanted)) for places in combinations(range(most), least))])]
 
 
-def _most_items(schema: Part) -> int | None:
+def _most_items(schema: Keywords) -> int | None:
     bounds = [schema["maxItems"]] if "maxItems" in schema else []
     if schema.get("items") is False:
         bounds.append(len(schema.get("prefixItems", [])))
     return min(bounds, default=None)
 
 
-def _at(places: tuple[int, ...], wanted: Json) -> Part:
+def _at(places: tuple[int, ...], wanted: Json) -> Keywords:
     last = places[-1] + 1
     return {"type": "array", "minItems": last, "prefixItems": [at not in places or wanted for at in range(last)]}
 
 
-def _unique_items(schema: Part, document: Document) -> list[Part]:
+def _unique_items(schema: Keywords, document: Document) -> list[Keywords]:
     """Where an item has few values, the arrays of different ones are listed."""
     most = _most_items(schema)
     if schema["uniqueItems"] is False or "array" not in document.types(schema) or most in (0, 1):
@@ -174,7 +174,7 @@ def _unique_items(schema: Part, document: Document) -> list[Part]:
     return [any_of([{"type": sorted(TYPES - {"array"})}, {"enum": arrays}])]
 
 
-def _min_properties(schema: Part, document: Document) -> list[Part] | None:
+def _min_properties(schema: Keywords, document: Document) -> list[Keywords] | None:
     """Where at least one is wanted, one that is named or, without those, any other."""
     least, names, required = schema["minProperties"], schema.get("properties", {}), schema.get("required", [])
     if isinstance(least, int) and least <= len(set(map(str, required))):
@@ -185,7 +185,7 @@ def _min_properties(schema: Part, document: Document) -> list[Part] | None:
     return [any_of([*({"required": [name]} for name in names), others])]
 
 
-def _max_properties(schema: Part, document: Document) -> list[Part] | None:
+def _max_properties(schema: Keywords, document: Document) -> list[Keywords] | None:
     """Where all are named, some of them; which are required doesn't matter then."""
     names, most = schema.get("properties", {}), schema["maxProperties"]
     if schema.get("additionalProperties") is not False or schema.get("patternProperties") or not isinstance(most, int):
@@ -200,8 +200,8 @@ def _different(values: list[Json] | None) -> list[Json] | None:
     return None if values is None else [*{written(value): value for value in values}.values()]
 
 
-def _unevaluated_properties(schema: Part, document: Document) -> list[Part]:
-    def remaining(case: Case) -> Part:
+def _unevaluated_properties(schema: Keywords, document: Document) -> list[Keywords]:
+    def remaining(case: Case) -> Keywords:
         if case.all_properties:
             return {}
         return {
@@ -213,8 +213,8 @@ def _unevaluated_properties(schema: Part, document: Document) -> list[Part]:
     return _by_case(schema, document, remaining)
 
 
-def _unevaluated_items(schema: Part, document: Document) -> list[Part]:
-    def remaining(case: Case) -> Part:
+def _unevaluated_items(schema: Keywords, document: Document) -> list[Keywords]:
+    def remaining(case: Case) -> Keywords:
         if case.all_items:
             return {}
         return {"prefixItems": [True] * case.items, "items": schema["unevaluatedItems"]}
@@ -222,12 +222,12 @@ def _unevaluated_items(schema: Part, document: Document) -> list[Part]:
     return _by_case(schema, document, remaining)
 
 
-def _by_case(schema: Part, document: Document, remaining: Callable[[Case], Part]) -> list[Part]:
+def _by_case(schema: Keywords, document: Document, remaining: Callable[[Case], Keywords]) -> list[Keywords]:
     cases = cases_of(schema, document)
     return [any_of([{"allOf": [*case.conditions, remaining(case)]} for case in cases])]
 
 
-Rewriting: TypeAlias = Callable[[Part, Document], list[Part] | None]
+Rewriting: TypeAlias = Callable[[Keywords, Document], list[Keywords] | None]
 """Gives schemas in place of a keyword, or None where it may stay as it is."""
 
 REWRITINGS: dict[str, Rewriting] = {

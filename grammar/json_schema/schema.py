@@ -11,7 +11,7 @@ from typing import Any
 
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.json_schema.document import FORMATS_ENFORCED, FORMATS_REFUSED, Document
-from promptlang.grammar.json_schema.layout import check_chain, laid_out, with_parts
+from promptlang.grammar.json_schema.drafts import check_chain, in_newest_draft, with_parts, with_used_definitions
 from promptlang.grammar.json_schema.rewriting import rewritten
 from promptlang.grammar.limits import MOST_SPECIFICATION
 
@@ -49,7 +49,8 @@ def prepare(text: str, spaced: bool = False) -> str:
     Raises:
         ConstraintError: it is no schema, too large, or asks for what can't be enforced.
     """
-    schema = laid_out(_load(text))
+    whole = in_newest_draft(_load(text))
+    schema = with_used_definitions(whole) if isinstance(whole, dict) else whole
     ready = _prepared(schema, Document(schema))
     if not isinstance(ready, dict):
         ready = {} if ready else {"anyOf": [False]}
@@ -179,22 +180,3 @@ STEPS: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
     _with_short_escapes,
     _with_sure_sets,
 )
-
-
-# Instances ---------------------------------------------------------------------------------------------------
-
-
-def check_instance(text: str, value: Any) -> None:
-    """Check JSON data against a schema.
-
-    Raises:
-        ValueError: it doesn't fit; `str()` says where and why.
-    """
-    from jsonschema import Draft202012Validator, ValidationError  # loaded only where a program uses a schema
-    from jsonschema.validators import validator_for
-
-    schema = json.loads(text)
-    try:
-        validator_for(schema, default=Draft202012Validator)(schema).validate(value)
-    except ValidationError as error:
-        raise ValueError(f"{error.json_path}: {error.message}") from error

@@ -9,27 +9,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-LAST = 0xFFFFF
-"""The last character of any set. The last plane, all of it for private use, stays out, so that an engine has a mark."""
-
 SURROGATES = (0xD800, 0xDFFF)
-MANY = 1_000_000
-"""Stands for "too many to count"."""
-
-Range: TypeAlias = tuple[int, int]
+CodeRange: TypeAlias = tuple[int, int]
 """Code points, both ends included."""
 
 
 @dataclass(frozen=True)
 class Characters:
-    """One character of a set. `ranges` are sorted and disjoint, hold no surrogates, and end at `LAST`."""
+    """One character of a set. `ranges` are sorted and disjoint, and hold no surrogates."""
 
-    ranges: tuple[Range, ...]
+    ranges: tuple[CodeRange, ...]
 
     @classmethod
-    def of(cls, ranges: Iterable[Range]) -> "Characters":
+    def of(cls, ranges: Iterable[CodeRange]) -> "Characters":
         """The union of some ranges, in any order."""
-        return cls(tuple(_without(_merged(sorted(ranges)), [SURROGATES, (LAST + 1, sys.maxunicode)])))
+        return cls(tuple(_without(_merged(sorted(ranges)), [SURROGATES])))
 
     def minus(self, other: "Characters") -> "Characters":
         """The characters of this set that the other lacks."""
@@ -69,8 +63,8 @@ class Repetition:
 Regex: TypeAlias = Characters | Concatenation | Alternation | Repetition
 
 
-def _merged(ranges: Iterable[Range]) -> list[Range]:
-    merged: list[Range] = []
+def _merged(ranges: Iterable[CodeRange]) -> list[CodeRange]:
+    merged: list[CodeRange] = []
     for low, high in ranges:
         if merged and low <= merged[-1][1] + 1:
             merged[-1] = (merged[-1][0], max(merged[-1][1], high))
@@ -79,7 +73,7 @@ def _merged(ranges: Iterable[Range]) -> list[Range]:
     return merged
 
 
-def _without(ranges: Iterable[Range], holes: Iterable[Range]) -> Iterator[Range]:
+def _without(ranges: Iterable[CodeRange], holes: Iterable[CodeRange]) -> Iterator[CodeRange]:
     holes = sorted(holes)
     for low, high in ranges:
         for first, last in holes:
@@ -92,7 +86,7 @@ def _without(ranges: Iterable[Range], holes: Iterable[Range]) -> Iterator[Range]
             yield low, high
 
 
-ANY_CHARACTER = Characters.of([(0, LAST)])
+ANY_CHARACTER = Characters.of([(0, sys.maxunicode)])
 DIGIT = Characters.of([(ord("0"), ord("9"))])
 EMPTY = Concatenation(())
 
@@ -128,7 +122,7 @@ def optional(item: Regex) -> Regex:
 
 
 def to_text(regex: Regex) -> str:
-    """The expression in the syntax that llguidance, outlines-core and Python's `re` share."""
+    """The expression in the syntax that llguidance and Python's `re` share."""
     match regex:
         case Characters(ranges=ranges):
             return _set_text(ranges)
@@ -150,7 +144,7 @@ def _count_text(low: int, high: int | None) -> str:
     return short or (f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}")
 
 
-def _set_text(ranges: tuple[Range, ...]) -> str:
+def _set_text(ranges: tuple[CodeRange, ...]) -> str:
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
         return _character_text(ranges[0][0])
     return "[" + "".join(_range_text(low, high) for low, high in ranges) + "]"
@@ -165,18 +159,35 @@ def _character_text(code: int) -> str:
     return character if character.isascii() and character.isalnum() else f"\\U{code:08X}"
 
 
-def size(regex: Regex) -> int:
-    """Sets of characters in the expression with its counted repetitions written out, at most `MANY`.
+def can_begin_with(regex: Regex, characters: Characters) -> bool:
+    """Whether a text of the expression is empty or begins with one of these characters."""
+    first, can_be_empty = _beginning(regex)
+    return can_be_empty or first.minus(characters) != first
 
-    A bound on what it costs to compile.
-    """
+
+def _beginning(regex: Regex) -> tuple[Characters, bool]:
+    """The characters that a text of the expression can begin with, and whether it can be empty."""
     match regex:
         case Characters():
-            return 1
-        case Concatenation(parts=parts) | Alternation(options=parts):
-            return min(MANY, sum(size(part) for part in parts))
+            return regex, False
         case Repetition(item=item, low=low, high=high):
-            return min(MANY, size(item) * max(1, low + 1 if high is None else high))
+            first, can_be_empty = _beginning(item if high != 0 else EMPTY)
+            return first, can_be_empty or low == 0
+        case Alternation(options=options):
+            beginnings = [_beginning(option) for option in options]
+            return _union(first for first, _ in beginnings), any(is_empty for _, is_empty in beginnings)
+        case Concatenation(parts=parts):
+            firsts = []
+            for part in parts:
+                first, can_be_empty = _beginning(part)
+                firsts.append(first)
+                if not can_be_empty:
+                    return _union(firsts), False
+            return _union(firsts), True
+
+
+def _union(sets: Iterable[Characters]) -> Characters:
+    return Characters.of(span for characters in sets for span in characters.ranges)
 
 
 def nested_count(regex: Regex) -> int:

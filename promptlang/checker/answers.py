@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 
 from promptlang.checker.inference import Inference
 from promptlang.checker.names import TypeResolver
-from promptlang.checker.statics import Answered, Scope, Static, kind_of, name_of, shape_of_static
+from promptlang.checker.statics import AnswerType, Scope, Static, kind_of, may_be, name_of, static_of
 from promptlang.checker.tables import Checked
 from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.grammar import shapes
 from promptlang.grammar.checking import check_shape
 from promptlang.grammar.errors import ConstraintError
-from promptlang.grammar.shapes import Shape
+from promptlang.grammar.shapes import Shape, describe
 from promptlang.syntax import ast
-from promptlang.values.types import assignable, describe
 from promptlang.values.values import render_text
 
 RULES = ("sum", "mean", "prior", "greedy")
@@ -80,8 +79,8 @@ class AnswerChecker:
             self._report(faults.no_pretty(pretty.span, describe(shape)))
         logprobs = next((option for option in gen.options if option.name == "logprobs"), None)
         if logprobs is not None and self._asks_for(logprobs, shape):
-            return Answered(shape, _GEN_EXTRAS)
-        return None if isinstance(shape, shapes.AnyJson | shapes.Schema) else shape
+            return AnswerType(shape, _GEN_EXTRAS)
+        return static_of(shape)
 
     def _asks_for(self, logprobs: ast.Argument, shape: Shape) -> bool:
         """Whether `logprobs=` says yes. It is written out, for `x.logprobs` is there or not; and text and numbers have
@@ -112,13 +111,9 @@ class AnswerChecker:
                 self._report(faults.argument_twice(option.span, f"`{what}`", option.name))
             elif option.name not in known:
                 self._report(faults.unknown_option(option.span, what, option.name, known))
-            elif not self._may_be(found, known[option.name][0]) or (option.name == "stop" and _has_empty(found)):
+            elif not may_be(found, known[option.name][0]) or (option.name == "stop" and _has_empty(found)):
                 self._report(faults.bad_option(option.value.span, option.name, known[option.name][1], name_of(found)))
             seen.add(option.name)
-
-    def _may_be(self, static: Static, wanted: Shape) -> bool:
-        shape = shape_of_static(static)
-        return static is None if shape is None else assignable(shape, wanted)
 
     # Select ------------------------------------------------------------------------------------------
 
@@ -130,12 +125,12 @@ class AnswerChecker:
         if listed is not None:
             if select.choices:
                 self._report(faults.options_twice(listed.span))
-            return Answered(self._listed(listed, scope), _SELECT_EXTRAS, frozenset({id(select)}))
+            return AnswerType(self._listed(listed, scope), _SELECT_EXTRAS, frozenset({id(select)}))
         if not select.choices:
             self._report(faults.no_options(select.span))
         known = len(texts) == len(select.choices) and texts
         shape = shapes.Union(tuple(shapes.Constant(text) for _, text in texts)) if known else shapes.Str()
-        return Answered(shape, _SELECT_EXTRAS, frozenset({id(select)}))
+        return AnswerType(shape, _SELECT_EXTRAS, frozenset({id(select)}))
 
     def _choice(self, choice: ast.Expression, scope: Scope) -> tuple[ast.Expression, str] | None:
         """An option and its text, where it is known."""

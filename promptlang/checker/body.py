@@ -1,40 +1,62 @@
 """Statements: what each may do where it stands, and which variables have a value after it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from promptlang.checker.answers import AnswerChecker
 from promptlang.checker.checkpoints import checkpoint, samples
-from promptlang.checker.inference import Inference, Slot, dotted_name
+from promptlang.checker.endings import texts_before
+from promptlang.checker.inference import Inference, Slot
 from promptlang.checker.names import Names, TypeResolver
-from promptlang.checker.statics import PATH_PARTS, Arms, Branch, Branches, Scope, Static, Variable, merge, name_of
+from promptlang.checker.statics import (
+    PATH_PARTS,
+    ArmsType,
+    BranchesType,
+    BranchType,
+    Scope,
+    Static,
+    Variable,
+    join_scopes,
+    may_be,
+    name_of,
+    static_of,
+)
 from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo, ToolInfo
 from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Span
 from promptlang.grammar import shapes
-from promptlang.grammar.shapes import Shape
+from promptlang.grammar.shapes import describe
 from promptlang.syntax import ast
 from promptlang.syntax.limits import MOST_BRANCHES, MOST_RETRIES
-from promptlang.values.types import describe
+from promptlang.syntax.walk import (
+    assigned_in,
+    begins_with_answer,
+    bound_in,
+    dotted_name,
+    has_turns,
+    keeps_in,
+    statements_of,
+)
 
 
 @dataclass
-class Loop:
-    """A loop under way: the variables wherever it is left or goes on early."""
+class LoopExits:
+    """A loop under way: the variables where a round begins, and wherever it is left or goes on early."""
 
+    start: Scope
     breaks: list[Scope] = field(default_factory=list)
     continues: list[Scope] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Place:
+class Context:
     """Where a statement stands: in a turn, in a loop (of the same branch), in a branch of a fork or a beam; `in_beam`
     says which."""
 
     in_turn: bool = False
-    loop: Loop | None = None
+    loop: LoopExits | None = None
     in_fork: bool = False
     in_beam: bool = False
 
@@ -58,7 +80,7 @@ class BodyChecker:
         self._variables = bound_in(declaration.body)
         self._adopted: dict[int, frozenset[str]] = {}
         self._position: tuple[ast.Block, int] = ((), 0)
-        self._checks: dict[type[ast.Statement], Callable[[Any, Scope, Place], None]] = {
+        self._checks: dict[type[ast.Statement], Callable[[Any, Scope, Context], None]] = {
             ast.Text: self._text,
             ast.Role: self._role,
             ast.Ask: self._ask,
@@ -88,12 +110,12 @@ class BodyChecker:
     def check(self, info: ProgramInfo | FragmentInfo) -> None:
         """Check the whole body; variables count as unused only where nothing else is wrong."""
         known = len(self._diagnostics)
-        scope = Scope({name: Variable(_static(shape)) for name, shape in info.shapes.items()})
+        scope = Scope({name: Variable(static_of(shape)) for name, shape in info.shapes.items()})
         for parameter in self._declaration.parameters:
             start = parameter.span.start
             self._bound[parameter.name] = (Span(parameter.span.source, start, start + len(parameter.name)), "parameter")
         self._scope = scope
-        self._block(self._declaration.body, Place())
+        self._block(self._declaration.body, Context())
         if isinstance(info, ProgramInfo) and info.returns is not None and self._scope is not None:
             self._report(faults.may_not_return(self._declaration.name_span, describe(info.returns)))
         if not any(diagnostic.is_error for diagnostic in self._diagnostics[known:]):
@@ -105,33 +127,33 @@ class BodyChecker:
 
     def _report_unused(self) -> None:
         """Variables that nothing reads; without a `return`, all of a program's variables are its result."""
-        used = self._inference.usage.names | self._inference.usage.attributes
+        used = self._inference.reads.names | self._inference.reads.attributes
         is_result = isinstance(self._declaration, ast.Program) and not self._returns
         for name, (span, what) in self._bound.items():
             if name not in used and not name.startswith("_") and (what == "parameter" or not is_result):
                 self._report(faults.unused(span, name, what))
 
     def _note_scores(self) -> None:
-        self._checked.score_readers |= self._inference.usage.score_readers
-        self._checked.reads_any_scores |= self._inference.usage.reads_any_scores
+        self._checked.score_readers |= self._inference.reads.score_readers
+        self._checked.reads_any_scores |= self._inference.reads.reads_any_scores
 
     # Blocks ------------------------------------------------------------------------------------------
 
-    def _block(self, block: ast.Block, place: Place) -> None:
+    def _block(self, block: ast.Block, context: Context) -> None:
         for index, statement in enumerate(block):
             if self._scope is None:
-                self._report(faults.unreachable(_first_line(statement.span), "nothing goes on past the line above"))
+                self._report(faults.unreachable(statement.span.first_line, "nothing goes on past the line above"))
                 return
-            if index + 1 < len(block):
-                self._check_trailing_space(statement, block[index + 1])
+            if begins_with_answer(statement):
+                self._check_trailing_space(block, index)
             self._position = block, index
-            self._checks[type(statement)](statement, self._scope, place)
+            self._checks[type(statement)](statement, self._scope, context)
 
-    def _check_trailing_space(self, statement: ast.Statement, following: ast.Statement) -> None:
-        if isinstance(statement, ast.Text) and _begins_with_answer(following):
-            last = statement.value.parts[-1] if statement.value.parts else ""
+    def _check_trailing_space(self, block: ast.Block, answer: int) -> None:
+        for text in texts_before(block, answer, self._checked):
+            last = text.value.parts[-1] if text.value.parts else ""
             if isinstance(last, str) and last.endswith((" ", "\t")):
-                self._report(faults.trailing_space(statement.span))
+                self._report(faults.trailing_space(text.span))
 
     def _bind(self, name: str, static: Static, span: Span, what: str) -> None:
         assert self._scope is not None
@@ -140,30 +162,30 @@ class BodyChecker:
 
     # Prompt ------------------------------------------------------------------------------------------
 
-    def _text(self, statement: ast.Text, scope: Scope, place: Place) -> None:
+    def _text(self, statement: ast.Text, scope: Scope, context: Context) -> None:
         self._inference.type_of(statement.value, scope)
-        self._check_between_turns(statement.span, place)
+        self._check_between_turns(statement.span, context)
 
-    def _check_between_turns(self, span: Span, place: Place) -> None:
-        if self._has_turns and not place.in_turn:
-            self._report(faults.between_turns(_first_line(span)))
+    def _check_between_turns(self, span: Span, context: Context) -> None:
+        if self._has_turns and not context.in_turn:
+            self._report(faults.between_turns(span.first_line))
 
-    def _role(self, statement: ast.Role, scope: Scope, place: Place) -> None:
-        if place.in_turn:
-            self._report(faults.nested_turn(_first_line(statement.span)))
-        self._block(statement.body, replace(place, in_turn=True))
+    def _role(self, statement: ast.Role, scope: Scope, context: Context) -> None:
+        if context.in_turn:
+            self._report(faults.nested_turn(statement.span.first_line))
+        self._block(statement.body, replace(context, in_turn=True))
 
-    def _ask(self, statement: ast.Ask, scope: Scope, place: Place) -> None:
+    def _ask(self, statement: ast.Ask, scope: Scope, context: Context) -> None:
         static = self._answers.type_of(statement.answer, scope)
         if isinstance(statement.answer, ast.Score):
             if statement.target is None:
                 self._report(faults.score_alone(statement.span))
         else:
-            self._check_between_turns(statement.span, place)
+            self._check_between_turns(statement.span, context)
         if statement.target is not None:
             self._bind(statement.target, static, statement.span, "answer")
 
-    def _use(self, statement: ast.Use, scope: Scope, place: Place) -> None:
+    def _use(self, statement: ast.Use, scope: Scope, context: Context) -> None:
         found = self._names.find(statement.name)
         span = Span(statement.span.source, statement.span.start, statement.span.end)
         if found is None:
@@ -178,10 +200,10 @@ class BodyChecker:
         self._checked.fragments[id(statement)] = fragment
         self._arguments(statement.name, fragment, statement.arguments, statement.span, scope)
         if has_turns(fragment.body):
-            if place.in_turn:
+            if context.in_turn:
                 self._report(faults.nested_turn(statement.span))
         elif any(isinstance(inner, ast.Text | ast.Ask) for inner in statements_of(fragment.body)):
-            self._check_between_turns(statement.span, place)
+            self._check_between_turns(statement.span, context)
 
     def _arguments(
         self,
@@ -199,14 +221,14 @@ class BodyChecker:
 
     # Values ------------------------------------------------------------------------------------------
 
-    def _assign(self, statement: ast.Assign, scope: Scope, place: Place) -> None:
+    def _assign(self, statement: ast.Assign, scope: Scope, context: Context) -> None:
         if isinstance(statement.value, ast.CallExpression) and self._is_call(statement.value, scope):
             static = self._call(statement.value, scope)
         else:
             static = self._inference.type_of(statement.value, scope)
         self._bind(statement.target, static, statement.span, "variable")
 
-    def _call_statement(self, statement: ast.Call, scope: Scope, place: Place) -> None:
+    def _call_statement(self, statement: ast.Call, scope: Scope, context: Context) -> None:
         if self._is_call(statement.call, scope):
             self._call(statement.call, scope)
             return
@@ -219,9 +241,7 @@ class BodyChecker:
         """Whether a call runs a program or a tool."""
         name = dotted_name(call.function)
         return (
-            name is not None
-            and name.partition(".")[0] not in scope.variables
-            and self._names.kind(name) in ("program", "tool")
+            name is not None and name.partition(".")[0] not in scope and self._names.kind(name) in ("program", "tool")
         )
 
     def _call(self, call: ast.CallExpression, scope: Scope) -> Static:
@@ -233,22 +253,22 @@ class BodyChecker:
             tool = found[0].tools[found[1].name]
             self._checked.tools[id(call)] = tool
             self._arguments(name, tool, call.arguments, call.span, scope)
-            return _static(tool.returns)
+            return static_of(tool.returns)
         program = found[0].programs[found[1].name]
         self._checked.callees[id(call)] = program
         self._arguments(name, program, call.arguments, call.span, scope)
-        return None if program.returns is None else _static(program.returns)
+        return None if program.returns is None else static_of(program.returns)
 
-    def _log(self, statement: ast.Log, scope: Scope, place: Place) -> None:
+    def _log(self, statement: ast.Log, scope: Scope, context: Context) -> None:
         self._inference.type_of(statement.value, scope)
 
-    def _return(self, statement: ast.Return, scope: Scope, place: Place) -> None:
+    def _return(self, statement: ast.Return, scope: Scope, context: Context) -> None:
         self._returns = True
         static = self._inference.type_of(statement.value, scope)
-        keyword = _first_word(statement.span)
+        keyword = statement.span.first_word
         if isinstance(self._declaration, ast.Fragment):
             self._report(faults.return_in_fragment(keyword))
-        elif place.in_fork:
+        elif context.in_fork:
             self._report(faults.leaves_branch(keyword, "return"))
         else:
             self._check_result(statement, static)
@@ -256,61 +276,62 @@ class BodyChecker:
 
     def _check_result(self, statement: ast.Return, static: Static) -> None:
         returns = self._names.programs[self._declaration.name].returns
-        if returns is not None and not self._inference.may_be(static, returns):
+        if returns is not None and not may_be(static, returns):
             self._report(faults.wrong_type(statement.value.span, "the result", describe(returns), name_of(static)))
 
     def _count(self, expression: ast.Expression, what: str, scope: Scope) -> None:
         self._inference.expect(expression, shapes.Int(0), what, scope, "a whole number, at least 0")
 
-    def _nothing(self, statement: ast.Statement, scope: Scope, place: Place) -> None:
+    def _nothing(self, statement: ast.Statement, scope: Scope, context: Context) -> None:
         pass
 
     # Control flow ------------------------------------------------------------------------------------
 
-    def _if(self, statement: ast.If, scope: Scope, place: Place) -> None:
+    def _if(self, statement: ast.If, scope: Scope, context: Context) -> None:
         ends: list[Scope | None] = []
         for condition, body in statement.branches:
             self._inference.type_of(condition, scope)
-            self._scope = scope.copy()
-            self._block(body, place)
+            self._scope = scope.inner()
+            self._block(body, context)
             ends.append(self._scope)
-        self._scope = scope.copy()
-        self._block(statement.otherwise, place)
-        self._scope = merge([*ends, self._scope])
+        self._scope = scope.inner()
+        self._block(statement.otherwise, context)
+        self._scope = join_scopes(scope, [*ends, self._scope])
 
-    def _for(self, statement: ast.For, scope: Scope, place: Place) -> None:
+    def _for(self, statement: ast.For, scope: Scope, context: Context) -> None:
         inner = _widened(scope, statement.body)
         self._inference.bind_items(statement.targets, statement.iterable, inner, scope)
-        self._loop(statement.body, scope, inner, place, _runs_once(statement.iterable))
+        self._loop(statement.body, scope, inner, context, _runs_once(statement.iterable))
 
-    def _while(self, statement: ast.While, scope: Scope, place: Place) -> None:
+    def _while(self, statement: ast.While, scope: Scope, context: Context) -> None:
         inner = _widened(scope, statement.body)
         self._inference.type_of(statement.condition, inner)
         if statement.limit is not None:
             self._count(statement.limit, "the limit", scope)
         is_true = isinstance(statement.condition, ast.Literal) and bool(statement.condition.value)
-        self._loop(statement.body, scope, inner, place, is_true)
+        self._loop(statement.body, scope, inner, context, is_true)
 
-    def _loop(self, body: ast.Block, before: Scope, inner: Scope, place: Place, runs_once: bool) -> None:
-        loop = Loop()
+    def _loop(self, body: ast.Block, before: Scope, inner: Scope, context: Context, runs_once: bool) -> None:
+        loop = LoopExits(inner)
         self._scope = inner
-        self._block(body, replace(place, loop=loop))
+        self._block(body, replace(context, loop=loop))
         ends: list[Scope | None] = [self._scope, *loop.continues, *loop.breaks]
-        self._scope = merge(ends if runs_once else [before, *ends])
+        self._scope = join_scopes(before, ends if runs_once else [before.inner(), *ends])
 
-    def _jump(self, statement: ast.Break | ast.Continue, scope: Scope, place: Place) -> None:
+    def _jump(self, statement: ast.Break | ast.Continue, scope: Scope, context: Context) -> None:
         word = statement.span.text
-        if place.loop is None:
+        if context.loop is None:
             self._report(
                 faults.leaves_branch(statement.span, word)
-                if place.in_fork
+                if context.in_fork
                 else faults.outside_loop(statement.span, word)
             )
         else:
-            (place.loop.breaks if isinstance(statement, ast.Break) else place.loop.continues).append(scope)
+            exits = context.loop.breaks if isinstance(statement, ast.Break) else context.loop.continues
+            exits.append(scope.since(context.loop.start))
         self._scope = None
 
-    def _require(self, statement: ast.Require, scope: Scope, place: Place) -> None:
+    def _require(self, statement: ast.Require, scope: Scope, context: Context) -> None:
         block, index = self._position
         self._inference.type_of(statement.condition, scope)
         wanted = f"a whole number from 0 to {MOST_RETRIES}"
@@ -328,68 +349,70 @@ class BodyChecker:
 
     def _check_retried(self, statement: ast.Require, retried: ast.Block) -> None:
         """Whether what is done again can be, and whether that helps."""
-        for keep in _keeps_in(retried):
-            self._report(faults.keep_retried(_first_word(keep.span), statement.span.position.line))
+        for keep in keeps_in(retried):
+            self._report(faults.keep_retried(keep.span.first_word, statement.span.position.line))
         if not samples(retried, self._checked):
             self._report(faults.nothing_sampled(statement.span, "every retry gives the same answer"))
 
-    # Branches ----------------------------------------------------------------------------------------
+    # Branches --------------------------------------------------------------------------------------------
 
-    def _fork_count(self, statement: ast.ForkCount, scope: Scope, place: Place) -> None:
+    def _fork_count(self, statement: ast.ForkCount, scope: Scope, context: Context) -> None:
         self._count(statement.count, "the count of a fork", scope)
-        branch = self._branch(statement.body, scope.copy(), scope, place, ())
-        self._bind_fork(statement.name, Branches(branch), statement, scope)
+        branch = self._branch(statement.body, scope.inner(), scope, context, ())
+        self._bind_fork(statement.name, BranchesType(branch), statement, scope)
 
-    def _fork_each(self, statement: ast.ForkEach, scope: Scope, place: Place) -> None:
-        inner = scope.copy()
+    def _fork_each(self, statement: ast.ForkEach, scope: Scope, context: Context) -> None:
+        inner = scope.inner()
         self._inference.bind_items(statement.targets, statement.iterable, inner, scope)
-        branch = self._branch(statement.body, inner, scope, place, statement.targets)
-        self._bind_fork(statement.name, Branches(branch), statement, scope)
+        branch = self._branch(statement.body, inner, scope, context, statement.targets)
+        self._bind_fork(statement.name, BranchesType(branch), statement, scope)
 
-    def _fork_arms(self, statement: ast.ForkArms, scope: Scope, place: Place) -> None:
-        arms: dict[str, Branch] = {}
+    def _fork_arms(self, statement: ast.ForkArms, scope: Scope, context: Context) -> None:
+        arms: dict[str, BranchType] = {}
         for arm in statement.arms:
             if arm.name in arms:
-                self._report(faults.named_twice(_first_line(arm.span), "arms", arm.name))
-            arms[arm.name] = self._branch(arm.body, scope.copy(), scope, place, ())
-        self._bind_fork(statement.name, Arms(arms), statement, scope)
+                self._report(faults.named_twice(arm.span.first_line, "arms", arm.name))
+            arms[arm.name] = self._branch(arm.body, scope.inner(), scope, context, ())
+        self._bind_fork(statement.name, ArmsType(arms), statement, scope)
 
-    def _beam(self, statement: ast.Beam, scope: Scope, place: Place) -> None:
+    def _beam(self, statement: ast.Beam, scope: Scope, context: Context) -> None:
         for what, number in (("depth", statement.depth), ("width", statement.width), ("branch", statement.branch)):
             wanted = f"a whole number from 1 to {MOST_BRANCHES}"
             self._inference.expect(number, shapes.Int(1, MOST_BRANCHES), f"`{what}` of a beam", scope, wanted)
         own = assigned_in(statement.body)
         self._scope = _widened(scope, statement.body)
-        self._block(statement.body, replace(place, loop=None, in_fork=True, in_beam=True))
+        self._block(statement.body, replace(context, loop=None, in_fork=True, in_beam=True))
         end = self._scope
         if end is not None:
             self._inference.expect(statement.by, shapes.Float(), "what paths are ranked by", end, "a number")
         is_single = isinstance(statement.branch, ast.Literal) and statement.branch.value == 1
         if not is_single and not samples(statement.body, self._checked):
-            self._report(faults.nothing_sampled(_first_line(statement.span), "every branch of a path says the same"))
-        fields = {name: known.type for name, known in (end or scope).variables.items() if name in own}
-        self._bind_fork(statement.name, Branches(Branch(fields, PATH_PARTS)), statement, scope)
+            self._report(faults.nothing_sampled(statement.span.first_line, "every branch of a path says the same"))
+        branch = BranchType(_types_of(own, end or scope), PATH_PARTS)
+        self._bind_fork(statement.name, BranchesType(branch), statement, scope)
 
-    def _branch(self, body: ast.Block, inner: Scope, outer: Scope, place: Place, targets: Iterable[str]) -> Branch:
+    def _branch(
+        self, body: ast.Block, inner: Scope, outer: Scope, context: Context, targets: Iterable[str]
+    ) -> BranchType:
         """Check the body of a branch; gives what it binds."""
         self._scope = inner
-        self._block(body, replace(place, loop=None, in_fork=True, in_beam=False))
+        self._block(body, replace(context, loop=None, in_fork=True, in_beam=False))
         own = {*targets, *assigned_in(body)}
         end = self._scope or inner
         self._scope = outer
-        return Branch({name: variable.type for name, variable in end.variables.items() if name in own})
+        return BranchType(_types_of(own, end))
 
     def _bind_fork(self, name: str, static: Static, statement: ast.Statement, scope: Scope) -> None:
         self._scope = scope
-        line = _first_line(statement.span)
+        line = statement.span.first_line
         start = line.start + line.text.rindex(name)
         self._bind(name, static, Span(line.source, start, start + len(name)), "fork")
 
-    def _keep(self, statement: ast.KeepBest | ast.KeepWhere | ast.KeepFirst, scope: Scope, place: Place) -> None:
-        if not place.in_fork:
-            self._report(faults.outside_fork(_first_word(statement.span), "keep"))
-        elif place.in_beam:
-            self._report(faults.keep_in_beam(_first_word(statement.span)))
+    def _keep(self, statement: ast.KeepBest | ast.KeepWhere | ast.KeepFirst, scope: Scope, context: Context) -> None:
+        if not context.in_fork:
+            self._report(faults.outside_fork(statement.span.first_word, "keep"))
+        elif context.in_beam:
+            self._report(faults.keep_in_beam(statement.span.first_word))
         match statement:
             case ast.KeepBest(count=count, by=by):
                 self._count(count, "how many branches to keep", scope)
@@ -399,94 +422,27 @@ class BodyChecker:
             case ast.KeepWhere(condition=condition):
                 self._inference.type_of(condition, scope)
 
-    def _adopt(self, statement: ast.Adopt, scope: Scope, place: Place) -> None:
+    def _adopt(self, statement: ast.Adopt, scope: Scope, context: Context) -> None:
         static = self._inference.type_of(statement.branch, scope)
-        if isinstance(static, Branch):
+        if isinstance(static, BranchType):
             self._adopted[id(statement)] = frozenset(static.fields)
             for name, kind in static.fields.items():
                 scope.bind(name, kind)
         elif static is None:
-            scope.is_open = True
+            scope.opens = True
         else:
             self._report(faults.not_a_branch(statement.branch.span, name_of(static)))
 
 
-def _begins_with_answer(statement: ast.Statement) -> bool:
-    """Whether what comes next in the prompt is, or may be, an answer."""
-    if isinstance(statement, ast.Ask):
-        return not isinstance(statement.answer, ast.Score)
-    blocks = () if isinstance(statement, ast.Role) else ast.blocks_of(statement)
-    return any(block and _begins_with_answer(block[0]) for block in blocks)
-
-
-def statements_of(block: ast.Block) -> Iterator[ast.Statement]:
-    """All statements of a block, at any depth."""
-    stack = list(reversed(block))
-    while stack:
-        statement = stack.pop()
-        yield statement
-        stack.extend(inner for body in reversed(ast.blocks_of(statement)) for inner in reversed(body))
-
-
-def _keeps_in(block: ast.Block) -> Iterator[ast.Statement]:
-    """The `keep`s that prune the branch a block belongs to: not those of forks inside."""
-    for statement in block:
-        if isinstance(statement, ast.KeepBest | ast.KeepWhere | ast.KeepFirst):
-            yield statement
-        elif not isinstance(statement, ast.ForkCount | ast.ForkEach | ast.ForkArms | ast.Beam):
-            for body in ast.blocks_of(statement):
-                yield from _keeps_in(body)
-
-
-def has_turns(block: ast.Block) -> bool:
-    """Whether a block has chat turns, at any depth."""
-    return any(isinstance(statement, ast.Role) for statement in statements_of(block))
-
-
-def assigned_in(block: ast.Block) -> set[str]:
-    """The variables that a block may bind; what a fork's branches bind is not among them, unless it is
-    adopted."""
-    found: set[str] = set()
-    stack = list(block)
-    while stack:
-        statement = stack.pop()
-        match statement:
-            case ast.Ask(target=str() as name) | ast.Assign(target=name):
-                found.add(name)
-            case ast.For(targets=targets):
-                found |= set(targets)
-            case ast.ForkCount(name=name) | ast.ForkEach(name=name) | ast.ForkArms(name=name) | ast.Beam(name=name):
-                found.add(name)
-                if not any(isinstance(inner, ast.Adopt) for inner in statements_of(block)):
-                    continue
-        stack.extend(inner for body in ast.blocks_of(statement) for inner in body)
-    return found
-
-
-def bound_in(block: ast.Block) -> set[str]:
-    """All variables of a block and of the branches in it."""
-    found: set[str] = set()
-    for statement in statements_of(block):
-        match statement:
-            case ast.Ask(target=str() as name) | ast.Assign(target=name):
-                found.add(name)
-            case ast.ForkCount(name=name) | ast.ForkArms(name=name) | ast.Beam(name=name):
-                found.add(name)
-            case ast.For(targets=targets):
-                found |= set(targets)
-            case ast.ForkEach(targets=targets, name=name):
-                found |= {*targets, name}
-    return found
-
-
 def _widened(scope: Scope, body: ast.Block) -> Scope:
     """What is known at the start of any round of a loop: nothing of what its body binds."""
-    changed = assigned_in(body)
-    variables = {
-        name: Variable(None if name in changed else kept.type, kept.is_certain)
-        for name, kept in scope.variables.items()
-    }
-    return Scope(variables, scope.is_open)
+    changed = {name: known for name in assigned_in(body) if (known := scope.get(name)) is not None}
+    return Scope({name: Variable(None, known.is_certain) for name, known in changed.items()}, scope)
+
+
+def _types_of(names: Iterable[str], scope: Scope) -> dict[str, Static]:
+    """What is known of those of some variables that there are."""
+    return {name: known.type for name in sorted(names) if (known := scope.get(name)) is not None}
 
 
 def _runs_once(iterable: ast.Expression) -> bool:
@@ -499,16 +455,3 @@ def _runs_once(iterable: ast.Expression) -> bool:
         ):
             return count > 0
     return False
-
-
-def _static(shape: Shape) -> Static:
-    return None if isinstance(shape, shapes.AnyJson | shapes.Schema) else shape
-
-
-def _first_line(span: Span) -> Span:
-    """The part of a span that stands on its first line."""
-    return Span(span.source, span.start, span.start + len(span.text.partition("\n")[0].rstrip("\r")))
-
-
-def _first_word(span: Span) -> Span:
-    return Span(span.source, span.start, span.start + len(span.text.split()[0]))

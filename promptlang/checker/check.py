@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from promptlang.checker.body import BodyChecker, statements_of
+from promptlang.checker.body import BodyChecker
 from promptlang.checker.names import Names, Resolver
 from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo
 from promptlang.diagnostics import faults
@@ -10,6 +10,7 @@ from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.grammar.shapes import Record
 from promptlang.syntax import ast
 from promptlang.syntax.loader import Bundle
+from promptlang.syntax.walk import statements_of
 
 
 def check(bundle: Bundle) -> Checked:

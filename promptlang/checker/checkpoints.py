@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from promptlang.checker.tables import Checked
 from promptlang.syntax import ast
+from promptlang.syntax.walk import bound_by, named, names_in, statements_of
 
 Adopted = Mapping[int, frozenset[str]]
 """What each `adopt` binds, by the id of the statement."""
@@ -34,7 +35,7 @@ def checkpoint(
     Returns:
         A place in the block, before `end`; None where nothing in the block gives the condition its value.
     """
-    search = _Search(variables, checked, adopted, set(ast.names_in(condition) & variables))
+    search = _Search(variables, checked, adopted, set(names_in(condition) & variables))
     found = None
     for index in range(end - 1, -1, -1):
         if not search.needed:
@@ -69,12 +70,12 @@ class _Search:
                 return self._any(body, surely)
             case ast.If(branches=branches, otherwise=otherwise):
                 found = [self._any(body, False) for body in (*(body for _, body in branches), otherwise)]
-                return self._given(any(found), ast.names_in([condition for condition, _ in branches]))
+                return self._given(any(found), names_in([condition for condition, _ in branches]))
             case ast.For(targets=targets, iterable=iterable, body=body):
                 found = [self._any(body, False), not self.needed.isdisjoint(targets)]
-                return self._given(any(found), ast.names_in(iterable))
+                return self._given(any(found), names_in(iterable))
             case ast.While(condition=condition, body=body):
-                return self._given(self._any(body, False), ast.names_in(condition))
+                return self._given(self._any(body, False), names_in(condition))
         names = self._bound_by(statement)
         if self.needed.isdisjoint(names):
             return False
@@ -92,14 +93,9 @@ class _Search:
         return found
 
     def _bound_by(self, statement: ast.Statement) -> frozenset[str]:
-        match statement:
-            case ast.Ask(target=str() as name) | ast.Assign(target=name):
-                return frozenset({name})
-            case ast.ForkCount(name=name) | ast.ForkEach(name=name) | ast.ForkArms(name=name) | ast.Beam(name=name):
-                return frozenset({name})
-            case ast.Adopt():
-                return self.adopted.get(id(statement), frozenset(self.needed))
-        return frozenset()
+        if isinstance(statement, ast.Adopt):
+            return self.adopted.get(id(statement), frozenset(self.needed))
+        return bound_by(statement)
 
     def _sources(self, statement: ast.Statement) -> frozenset[str]:
         """What a value is computed from; nothing where the model gives it, for it can give another one."""
@@ -107,9 +103,9 @@ class _Search:
             case ast.Assign(value=ast.CallExpression() as call) if _runs_something(call, self.checked):
                 return frozenset()
             case ast.Assign(value=value):
-                return ast.names_in(value)
+                return names_in(value)
             case ast.Adopt(branch=branch):
-                return ast.names_in(branch)
+                return names_in(branch)
         return frozenset()
 
 
@@ -123,10 +119,8 @@ def _with_fragments(
     statements: Iterable[ast.Statement], checked: Checked, within: tuple[str, ...]
 ) -> Iterator[ast.Statement]:
     """The statements, all in them, and all of the fragments that they use."""
-    for statement in statements:
+    for statement in statements_of(statements):
         yield statement
-        for body in ast.blocks_of(statement):
-            yield from _with_fragments(body, checked, within)
         if isinstance(statement, ast.Use) and id(statement) in checked.fragments:
             fragment = checked.fragment(statement)
             if fragment.name not in within:
@@ -136,7 +130,7 @@ def _with_fragments(
 def _may_differ(statement: ast.Statement, checked: Checked) -> bool:
     match statement:
         case ast.Ask(answer=ast.Gen(options=options) | ast.Select(options=options)):
-            given = {option.name: option.value for option in options}
+            given = named(options)
             temperature = given.get("temperature")
             is_greedy = temperature is None or (isinstance(temperature, ast.Literal) and temperature.value == 0)
             return not is_greedy and "seed" not in given

@@ -2,49 +2,38 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from promptlang.checker.names import Names
+from promptlang.checker.operators import METHOD_RESULTS, Operators, function_result
 from promptlang.checker.statics import (
-    NUMBERS,
-    Answered,
-    Arms,
-    Branch,
-    Branches,
+    AnswerType,
+    ArmsType,
+    BranchesType,
+    BranchType,
     Scope,
     Static,
-    Variable,
     join,
     kind_of,
+    may_be,
     name_of,
     shape_of_static,
+    static_of,
 )
 from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Span
 from promptlang.grammar import shapes
-from promptlang.grammar.shapes import Shape
+from promptlang.grammar.shapes import Shape, describe
 from promptlang.syntax import ast
+from promptlang.syntax.walk import dotted_name, positional
 from promptlang.values.builtins import FUNCTIONS, METHODS
-from promptlang.values.types import assignable, describe, field_shape, shape_of, union
+from promptlang.values.types import field_shape, shape_of, union
 from promptlang.values.values import RecordType
 
 _STR, _INT, _FLOAT, _BOOL = shapes.Str(), shapes.Int(), shapes.Float(), shapes.Bool()
 _BOUND = shapes.Union((_INT, shapes.Null()))
-_TEXTS = shapes.List(_STR)
-_RESULTS: Mapping[str, Shape] = {
-    **dict.fromkeys(("str", "json"), _STR),
-    **dict.fromkeys(("bool", "any", "all"), _BOOL),
-    **{"len": shapes.Int(0), "int": _INT, "float": _FLOAT, "range": shapes.List(_INT)},
-}
-_METHOD_RESULTS: Mapping[str, Shape] = {
-    **dict.fromkeys(("strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "join"), _STR),
-    **dict.fromkeys(("split", "splitlines", "keys"), _TEXTS),
-    **dict.fromkeys(("startswith", "endswith"), _BOOL),
-    **dict.fromkeys(("find", "count", "index"), _INT),
-}
 _KIND_TYPES: Mapping[str, type] = {"str": str, "list": list, "dict": dict}
-_INDICES: Mapping[str, Shape] = {"dict": _STR, "str": _INT, "list": _INT, "branches": _INT}
-_ORDERED = frozenset({"<", "<=", ">", ">="})
 
 
 @dataclass(frozen=True)
@@ -57,7 +46,7 @@ class Slot:
 
 
 @dataclass
-class Usage:
+class Reads:
     """What a body reads.
 
     Attributes:
@@ -73,16 +62,6 @@ class Usage:
     reads_any_scores: bool = False
 
 
-def dotted_name(expression: ast.Expression) -> str | None:
-    """`name` or `name.name`, where the expression is just that."""
-    match expression:
-        case ast.Name(name=name):
-            return name
-        case ast.Attribute(value=ast.Name(name=owner), name=name):
-            return f"{owner}.{name}"
-    return None
-
-
 class Inference:
     """Types of the expressions of one file.
 
@@ -94,7 +73,8 @@ class Inference:
     def __init__(self, names: Names, diagnostics: list[Diagnostic]) -> None:
         self._names = names
         self._diagnostics = diagnostics
-        self.usage = Usage()
+        self._operators = Operators(diagnostics)
+        self.reads = Reads()
 
     def _report(self, diagnostic: Diagnostic) -> None:
         self._diagnostics.append(diagnostic)
@@ -114,18 +94,18 @@ class Inference:
             case ast.Attribute():
                 return self._attribute(expression, scope)
             case ast.Index(value=value, index=index):
-                return self._index(self.type_of(value, scope), self.type_of(index, scope), expression)
+                return self._operators.index(self.type_of(value, scope), self.type_of(index, scope), expression)
             case ast.Slice(value=value):
                 for bound in (expression.start, expression.stop, expression.step):
                     if bound is not None:
                         self.expect(bound, _BOUND, "a slice's bound", scope, "int")
-                return self._sliced(self.type_of(value, scope))
+                return self._operators.sliced(self.type_of(value, scope))
             case ast.Unary(operator=operator, operand=operand):
-                return self._unary(operator, self.type_of(operand, scope), expression.span)
-            case ast.Binary(operator="and" | "or", left=left, right=right):
-                return join(self.type_of(left, scope), self.type_of(right, scope))
-            case ast.Binary(operator=operator, left=left, right=right):
-                return self._binary(operator, self.type_of(left, scope), self.type_of(right, scope), expression.span)
+                return self._operators.unary(operator, self.type_of(operand, scope), expression.span)
+            case ast.Logic(operands=operands):
+                return reduce(join, [self.type_of(operand, scope) for operand in operands])
+            case ast.Arithmetic():
+                return self._arithmetic(expression, scope)
             case ast.Comparison():
                 return self._comparison(expression, scope)
             case ast.Conditional(condition=condition, then=then, otherwise=otherwise):
@@ -146,19 +126,14 @@ class Inference:
     ) -> None:
         """Report an expression that can't have a shape, which `in_words` may name."""
         found = self.type_of(expression, scope)
-        if not self.may_be(found, wanted):
+        if not may_be(found, wanted):
             self._report(faults.wrong_type(expression.span, what, in_words or describe(wanted), name_of(found)))
-
-    def may_be(self, static: Static, wanted: Shape) -> bool:
-        """Whether a value of a type may have a shape."""
-        shape = shape_of_static(static)
-        return assignable(shape, wanted) if shape is not None else static is None
 
     # Names -------------------------------------------------------------------------------------------
 
     def _name(self, name: str, span: Span, scope: Scope) -> Static:
-        self.usage.names.add(name)
-        variable = scope.variables.get(name)
+        self.reads.names.add(name)
+        variable = scope.get(name)
         if variable is not None:
             if not variable.is_certain:
                 self._report(faults.not_assigned(span, name))
@@ -174,7 +149,7 @@ class Inference:
 
     def unknown(self, name: str, span: Span, scope: Scope, others: Sequence[str] = ()) -> None:
         """Report a name that means nothing."""
-        known = [*scope.variables, *self._names.declared_as(ast.Const), "true", "false", "none", *others]
+        known = [*scope, *self._names.declared_as(ast.Const), "true", "false", "none", *others]
         self._report(faults.unknown_name(span, name, known))
 
     def _attribute(self, expression: ast.Attribute, scope: Scope) -> Static:
@@ -182,26 +157,26 @@ class Inference:
         if imported is not None:
             return self._constant(imported, expression.span)
         owner, name = self.type_of(expression.value, scope), expression.name
-        self.usage.attributes.add(name)
+        self.reads.attributes.add(name)
         if name in ("probs", "scores"):
             self._reads_scores(owner)
         place = Span(expression.span.source, expression.span.end - len(name), expression.span.end)
         match owner:
-            case Answered() if name in owner.extras:
+            case AnswerType() if name in owner.extras:
                 return owner.extras[name]
-            case Branch():
+            case BranchType():
                 return (
                     owner.part(name)
                     if name in owner.part_names()
                     else self._no_part(place, "the branch", name, owner.part_names())
                 )
-            case Arms(arms=arms):
+            case ArmsType(arms=arms):
                 return arms[name] if name in arms else self._no_part(place, "the fork", name, list(arms))
             case shapes.Record():
                 names = [item.name for item in owner.fields]
                 return field_shape(owner, name) if name in names else self._no_part(place, owner.name, name, names)
         if owner is not None and kind_of(owner) is not None:
-            self._no_part(place, name_of(owner), name, list(owner.extras) if isinstance(owner, Answered) else [])
+            self._no_part(place, name_of(owner), name, list(owner.extras) if isinstance(owner, AnswerType) else [])
         return None
 
     def _no_part(self, span: Span, owner: str, name: str, known: list[str]) -> Static:
@@ -209,16 +184,16 @@ class Inference:
         return None
 
     def _reads_scores(self, owner: Static) -> None:
-        if isinstance(owner, Answered):
-            self.usage.score_readers |= owner.selects
+        if isinstance(owner, AnswerType):
+            self.reads.score_readers |= owner.selects
         elif owner is None:
-            self.usage.reads_any_scores = True
+            self.reads.reads_any_scores = True
 
     def _imported(self, expression: ast.Expression, scope: Scope) -> str | None:
         """`library.NAME`, where the expression is a name of an imported file."""
         name = dotted_name(expression)
         owner = None if name is None else name.partition(".")[0]
-        return name if owner in self._names.imports and owner not in scope.variables and name != owner else None
+        return name if owner in self._names.imports and owner not in scope and name != owner else None
 
     def _constant(self, name: str, span: Span) -> Static:
         owner, _, inner = name.partition(".")
@@ -234,91 +209,20 @@ class Inference:
 
     # Operators ---------------------------------------------------------------------------------------
 
-    def _index(self, owner: Static, index: Static, expression: ast.Index) -> Static:
-        kind = kind_of(owner)
-        wanted = _INDICES.get(kind or "")
-        if wanted is None:
-            if kind is not None:
-                self._report(faults.no_items(expression.value.span, name_of(owner)))
-            return None
-        if not self.may_be(index, wanted):
-            self._report(faults.wrong_type(expression.index.span, "this index", describe(wanted), name_of(index)))
-        match owner:
-            case Branches(branch=branch):
-                return branch
-            case shapes.List(item=item):
-                return _known(item)
-            case shapes.Dict(value=value):
-                return _known(value)
-        return _STR if kind == "str" else None
-
-    def _sliced(self, owner: Static) -> Static:
-        if isinstance(owner, shapes.List):
-            return shapes.List(owner.item)
-        return _STR if kind_of(owner) == "str" else owner if isinstance(owner, Branches) else None
-
-    def _unary(self, operator: str, operand: Static, span: Span) -> Static:
-        if operator == "not":
-            return _BOOL
-        kind = kind_of(operand)
-        if kind is not None and kind not in NUMBERS:
-            self._report(faults.wrong_type(span, f"the operand of `{operator}`", "a number", name_of(operand)))
-        if isinstance(operand, shapes.Constant) and isinstance(operand.value, int | float):
-            return shapes.Constant(-operand.value if operator == "-" else +operand.value)
-        return _FLOAT if kind == "float" else _INT if kind in NUMBERS else None
-
-    def _binary(self, operator: str, left: Static, right: Static, span: Span) -> Static:
-        kinds = (kind_of(left), kind_of(right))
-        if None in kinds:
-            return None
-        if kinds[0] in NUMBERS and kinds[1] in NUMBERS:
-            return _FLOAT if operator == "/" or "float" in kinds else None if operator == "**" else _INT
-        match operator, *kinds:
-            case "+", "str", "str":
-                return _STR
-            case "+", "list", "list":
-                first, second = shape_of_static(left), shape_of_static(right)
-                assert isinstance(first, shapes.List)
-                assert isinstance(second, shapes.List)
-                return shapes.List(union((first.item, second.item)))
-            case "+", "branches", "branches":
-                return None
-            case ("*", ("str" | "list"), ("int" | "bool")) | ("*", ("int" | "bool"), ("str" | "list")):
-                return self._sliced(left if kinds[0] in ("str", "list") else right)
-        fills_text = operator == "+" and "str" in kinds
-        self._report(faults.wrong_operands(span, operator, name_of(left), name_of(right), fills_text))
-        return None
+    def _arithmetic(self, expression: ast.Arithmetic, scope: Scope) -> Static:
+        left = self.type_of(expression.first, scope)
+        for number, (operator, operand) in enumerate(expression.rest):
+            left = self._operators.binary(operator, left, self.type_of(operand, scope), expression.span_to(number))
+        return left
 
     def _comparison(self, expression: ast.Comparison, scope: Scope) -> Static:
         left, left_expression = self.type_of(expression.first, scope), expression.first
         for operator, right_expression in expression.rest:
             right = self.type_of(right_expression, scope)
             span = Span(expression.span.source, left_expression.span.start, right_expression.span.end)
-            self._compare(operator, left, right, span)
+            self._operators.compare(operator, left, right, span)
             left, left_expression = right, right_expression
         return _BOOL
-
-    def _compare(self, operator: str, left: Static, right: Static, span: Span) -> None:
-        kinds = (kind_of(left), kind_of(right))
-        if None in kinds:
-            return
-        if operator in _ORDERED:
-            comparable = (kinds[0] in NUMBERS and kinds[1] in NUMBERS) or (
-                kinds[0] == kinds[1] and kinds[0] in ("str", "list")
-            )
-            if not comparable:
-                self._report(faults.wrong_operands(span, operator, name_of(left), name_of(right)))
-        elif operator in ("in", "not in"):
-            if kinds[1] not in ("str", "list", "dict", "branches"):
-                self._report(faults.no_items(span, name_of(right)))
-        else:
-            self._equal(left, right, span)
-
-    def _equal(self, left: Static, right: Static, span: Span) -> None:
-        """Report two values that can never be equal."""
-        first, second = shape_of_static(left), shape_of_static(right)
-        if first is not None and second is not None and not _overlap(first, second):
-            self._report(faults.never_equal(span, describe(first), describe(second)))
 
     def _dict(self, items: Sequence[tuple[ast.Expression, ast.Expression]], scope: Scope) -> Static:
         for key, _ in items:
@@ -334,12 +238,12 @@ class Inference:
         )
 
     def _comprehension(self, expression: ast.Comprehension, scope: Scope) -> Static:
-        inner = scope.copy()
+        inner = scope.inner()
         self.bind_items(expression.targets, expression.iterable, inner, scope)
         if expression.condition is not None:
             self.type_of(expression.condition, inner)
         item = self.type_of(expression.item, inner)
-        shape = None if isinstance(item, Answered) else shape_of_static(item)
+        shape = None if isinstance(item, AnswerType) else shape_of_static(item)
         return None if shape is None else shapes.List(shape)
 
     def bind_items(self, targets: Sequence[str], iterable: ast.Expression, inner: Scope, scope: Scope) -> None:
@@ -349,20 +253,20 @@ class Inference:
         if kind is not None and kind not in ("str", "list", "dict", "branches"):
             self._report(faults.no_items(iterable.span, name_of(over)))
         match over:
-            case Branches(branch=branch):
+            case BranchesType(branch=branch):
                 item: Static = branch
             case shapes.List(item=shape):
-                item = _known(shape)
+                item = static_of(shape)
             case _:
                 item = _STR if kind in ("str", "dict") else None
         for name in targets:
-            inner.variables[name] = Variable(item if len(targets) == 1 else None)
+            inner.bind(name, item if len(targets) == 1 else None)
 
     # Calls -------------------------------------------------------------------------------------------
 
     def _call(self, call: ast.CallExpression, scope: Scope) -> Static:
         name = dotted_name(call.function)
-        if name is not None and name.partition(".")[0] not in scope.variables:
+        if name is not None and name.partition(".")[0] not in scope:
             kind = self._names.kind(name)
             if kind in ("program", "tool"):
                 self._report(faults.call_inside_expression(call.span, name))
@@ -401,8 +305,8 @@ class Inference:
         """Check the arguments of a call."""
         by_name = {slot.name: slot for slot in slots}
         filled: set[str] = set()
-        if sum(argument.name is None for argument in arguments) > len(slots):
-            count = sum(argument.name is None for argument in arguments)
+        count = len(positional(arguments))
+        if count > len(slots):
             self._report(
                 faults.wrong_count(
                     span, f"`{what}` takes {len(slots)} argument{'' if len(slots) == 1 else 's'}, not {count}"
@@ -433,8 +337,8 @@ class Inference:
         types = [self.type_of(argument.value, scope) for argument in call.arguments]
         place = call.function.span
         if name not in FUNCTIONS:
-            if name in scope.variables:
-                self.usage.names.add(name)
+            if name in scope:
+                self.reads.names.add(name)
                 self._report(faults.not_callable(place, name, "a variable"))
             elif name == "score":
                 self._report(faults.call_inside_expression(call.span, name))
@@ -449,15 +353,8 @@ class Inference:
                 self._report(faults.unknown_name(place, name, callables))
             return None
         function = FUNCTIONS[name]
-        self._check_call(call, function.wrong_count(_positional(call)), name, function.named)
-        return self._result(name, types)
-
-    def _result(self, name: str, types: list[Static]) -> Static:
-        if name in ("min", "max", "sum", "abs", "round"):
-            return None
-        if name in ("sorted", "reversed") and types and isinstance(types[0], shapes.List):
-            return shapes.List(types[0].item)
-        return _RESULTS.get(name)
+        self._check_call(call, function.wrong_count(len(positional(call.arguments))), name, function.named)
+        return function_result(name, types)
 
     def _check_call(self, call: ast.CallExpression, wrong: str | None, name: str, named: Sequence[str]) -> None:
         if wrong is not None:
@@ -485,40 +382,14 @@ class Inference:
                 faults.unknown_field(place, f"a {kind}" if kind != "int" else "an int", function.name, methods)
             )
             return None
-        self._check_call(call, methods[function.name].wrong_count(_positional(call)), function.name, ())
-        return _METHOD_RESULTS.get(function.name)
-
-
-def _positional(call: ast.CallExpression) -> int:
-    return sum(argument.name is None for argument in call.arguments)
-
-
-def _known(shape: Shape) -> Static:
-    """A shape, unless it says nothing."""
-    return None if isinstance(shape, shapes.AnyJson | shapes.Schema) else shape
+        self._check_call(call, methods[function.name].wrong_count(len(positional(call.arguments))), function.name, ())
+        return METHOD_RESULTS.get(function.name)
 
 
 def _list_of(items: list[Static], count: int) -> Static:
-    known = [shape for item in items if not isinstance(item, Answered) and (shape := shape_of_static(item)) is not None]
+    known = [
+        shape for item in items if not isinstance(item, AnswerType) and (shape := shape_of_static(item)) is not None
+    ]
     if len(known) < len(items):
         return None
     return shapes.List(union(known) if known else shapes.AnyJson(), count, count)
-
-
-def _options(shape: Shape) -> tuple[Shape, ...]:
-    return shape.options if isinstance(shape, shapes.Union) else (shape,)
-
-
-def _overlap(first: Shape, second: Shape) -> bool:
-    """Whether two shapes have a value in common, as far as that can be told."""
-    return any(
-        assignable(a, b) or assignable(b, a) or _is_number_twice(a, b)
-        for a in _options(first)
-        for b in _options(second)
-    )
-
-
-def _is_number_twice(first: Shape, second: Shape) -> bool:
-    """Whether an int and a float may be the same number (`3 == 3.0`)."""
-    kinds = {kind_of(first), kind_of(second)}
-    return len(kinds) == 2 and kinds <= NUMBERS

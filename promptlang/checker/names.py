@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from promptlang.checker.tables import FragmentInfo, ProgramInfo, ToolInfo
 from promptlang.diagnostics import faults
@@ -11,11 +12,12 @@ from promptlang.diagnostics.source import Span
 from promptlang.grammar import shapes
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.regular.regex_parser import parse as parse_pattern
-from promptlang.grammar.shapes import Shape
+from promptlang.grammar.shapes import Shape, describe
 from promptlang.syntax import ast
+from promptlang.syntax.limits import MOST_NESTING
 from promptlang.syntax.loader import Bundle, LoadError, Unit
 from promptlang.values.expressions import EvaluationError, evaluate
-from promptlang.values.types import describe, field_shape, fits
+from promptlang.values.types import field_shape, fits
 from promptlang.values.values import RecordType, RecordValue, Value, type_name
 
 SIMPLE_TYPES: Mapping[str, Shape] = {
@@ -50,7 +52,7 @@ class Names:
         declared: the declarations by name.
         imports: the names of imported files, by the name of the import.
         types: shapes of records and aliases.
-        sizes: how many parts each of them has, written out.
+        sizes: how large each of them is.
         constants: values of consts, records and imports.
         programs, fragments, tools: signatures.
     """
@@ -61,7 +63,7 @@ class Names:
     declared: dict[str, ast.Declaration] = field(default_factory=dict)
     imports: "dict[str, Names]" = field(default_factory=dict)
     types: dict[str, Shape] = field(default_factory=dict)
-    sizes: dict[str, int] = field(default_factory=dict)
+    sizes: "dict[str, Size]" = field(default_factory=dict)
     constants: dict[str, Value] = field(default_factory=dict)
     programs: dict[str, ProgramInfo] = field(default_factory=dict)
     fragments: dict[str, FragmentInfo] = field(default_factory=dict)
@@ -140,8 +142,8 @@ class Resolver:
                 if not isinstance(shape, shapes.Record):
                     return
                 self._check_finite(declaration, shape)
-                shapes_by_name = {item.name: field_shape(shape, item.name) for item in fields}
-                names.constants[name] = RecordType(shape, self._defaults(names, fields, shapes_by_name))
+                given = {item.name: field_shape(shape, item.name) for item in fields if item.default is not None}
+                names.constants[name] = RecordType(shape, self._defaults(names, fields, given))
             case ast.Program(name=name, parameters=parameters, returns=returns):
                 given = self._signature(names, types, parameters)
                 result = None if returns is None else types.resolve(returns)
@@ -195,8 +197,15 @@ class Resolver:
         self._diagnostics.append(diagnostic)
 
 
+class Size(NamedTuple):
+    """How large a type is, written out: its parts, and how many of them stand inside each other."""
+
+    parts: int = 1
+    depth: int = 1
+
+
 class _TooLarge(Exception):
-    """A type that has too many parts."""
+    """A type that is too large."""
 
 
 class TypeResolver:
@@ -207,26 +216,28 @@ class TypeResolver:
         self._diagnostics = diagnostics
         self._open: list[str] = []
         self._uses: set[str] = set()
-        self._parts = 0
+        self._parts = self._level = self._deepest = 0
         self._is_too_large = False
 
     def define(self, name: str, declaration: ast.Record | ast.TypeAlias) -> None:
         """Work out the shape of a record or an alias, unless it is known."""
-        self._parts = 0
+        self._parts = self._level = self._deepest = 0
         try:
             self._names.types[name] = self._declared(name, declaration)
         except _TooLarge:
             if not self._is_too_large:
-                self._report(faults.too_many_parts(declaration.name_span, name, MOST_PARTS))
+                is_deep = self._deepest > MOST_NESTING
+                fault, most = (faults.type_too_deep, MOST_NESTING) if is_deep else (faults.too_many_parts, MOST_PARTS)
+                self._report(fault(declaration.name_span, name, most))
             self._is_too_large = True
             self._names.types[name] = _NOTHING
-            self._open, self._uses = [], set()
+            self._open, self._uses, self._level = [], set(), 0
 
     def _declared(self, name: str, declaration: ast.Record | ast.TypeAlias) -> Shape:
         """The shape of a record or an alias of this file; `Recursive` inside a record that is being
         resolved."""
         if name in self._names.types:
-            self._count(self._names.sizes.get(name, 1))
+            self._count(self._names.sizes.get(name, Size()))
             return self._names.types[name]
         if name in self._open:
             if isinstance(declaration, ast.Record):
@@ -235,18 +246,22 @@ class TypeResolver:
             self._report(faults.endless_alias(declaration.name_span, name))
             return _NOTHING
         self._open.append(name)
-        before = self._parts
+        parts, deepest = self._parts, self._deepest
+        self._deepest = self._level
         shape = self._record(declaration) if isinstance(declaration, ast.Record) else self.resolve(declaration.type)
         self._open.pop()
         self._uses.discard(name)
         if not self._uses:
             self._names.types[name] = shape
-            self._names.sizes[name] = self._parts - before
+            self._names.sizes[name] = Size(self._parts - parts, self._deepest - self._level)
+        self._deepest = max(deepest, self._deepest)
         return shape
 
-    def _count(self, parts: int) -> None:
-        self._parts += parts
-        if self._open and self._parts > MOST_PARTS:
+    def _count(self, size: Size) -> None:
+        """Count what stands inside the type that is being resolved."""
+        self._parts += size.parts
+        self._deepest = max(self._deepest, self._level + size.depth)
+        if self._open and (self._parts > MOST_PARTS or self._deepest > MOST_NESTING):
             raise _TooLarge
 
     def _record(self, declaration: ast.Record) -> shapes.Record:
@@ -255,7 +270,13 @@ class TypeResolver:
 
     def resolve(self, written: ast.TypeExpression) -> Shape:
         """The shape of a type as written; `AnyJson` where it is wrong, which is reported."""
-        self._count(1)
+        self._count(Size())
+        self._level += 1
+        shape = self._shape(written)
+        self._level -= 1
+        return shape
+
+    def _shape(self, written: ast.TypeExpression) -> Shape:
         match written:
             case ast.NamedType(name=name):
                 return self._named(name, written.span)
@@ -288,7 +309,7 @@ class TypeResolver:
         if found is not None and isinstance(found[1], ast.Record | ast.TypeAlias):
             if found[0] is self._names:
                 return self._declared(name, found[1])
-            self._count(found[0].sizes.get(found[1].name, 1))
+            self._count(found[0].sizes.get(found[1].name, Size()))
             return found[0].types.get(found[1].name, _NOTHING)
         if self._names.is_whole:
             self._report(
@@ -332,8 +353,7 @@ class TypeResolver:
             return None
 
     def _report(self, diagnostic: Diagnostic) -> None:
-        if diagnostic not in self._diagnostics:
-            self._diagnostics.append(diagnostic)
+        self._diagnostics.append(diagnostic)
 
 
 def _parts(declaration: ast.Declaration) -> tuple[ast.Parameter, ...]:

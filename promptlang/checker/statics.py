@@ -1,18 +1,19 @@
 """What is known of a value before the program runs: a shape, or that it is an answer with more to tell or what a fork
 made; None where nothing is known."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import takewhile
 from typing import TypeAlias
 
 from promptlang.grammar import shapes
-from promptlang.grammar.shapes import Shape
-from promptlang.values.types import describe, union
+from promptlang.grammar.shapes import Shape, describe
+from promptlang.values.types import assignable, union
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnswerType:
     """What an answer binds that has more to tell than its value.
 
     Attributes:
@@ -27,7 +28,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Branch:
+class BranchType:
     """A branch of a fork, or a path of a beam.
 
     Attributes:
@@ -47,20 +48,20 @@ class Branch:
 
 
 @dataclass(frozen=True)
-class Branches:
+class BranchesType:
     """The list that a fork or a beam binds."""
 
-    branch: Branch
+    branch: BranchType
 
 
 @dataclass(frozen=True)
-class Arms:
+class ArmsType:
     """The record of arms that a fork binds."""
 
-    arms: Mapping[str, Branch] = field(hash=False)
+    arms: Mapping[str, BranchType] = field(hash=False)
 
 
-Static: TypeAlias = Shape | Answered | Branch | Branches | Arms | None
+Static: TypeAlias = Shape | AnswerType | BranchType | BranchesType | ArmsType | None
 
 BRANCH_PARTS: Mapping[str, Shape] = {"text": shapes.Str(), "index": shapes.Int(0), "logprob": shapes.Float()}
 PATH_PARTS: Mapping[str, Shape] = {**BRANCH_PARTS, "score": shapes.Float()}
@@ -82,21 +83,32 @@ NUMBERS = frozenset({"int", "float", "bool"})
 
 def shape_of_static(static: Static) -> Shape | None:
     """The shape of a value; None where it has none or none is known."""
-    if isinstance(static, Answered):
+    if isinstance(static, AnswerType):
         return static.shape
-    return None if isinstance(static, Branch | Branches | Arms) else static
+    return None if isinstance(static, BranchType | BranchesType | ArmsType) else static
+
+
+def static_of(shape: Shape) -> Static:
+    """What is known of a value that has a shape; nothing where any value has it."""
+    return None if isinstance(shape, shapes.AnyJson | shapes.Schema) else shape
+
+
+def may_be(static: Static, wanted: Shape) -> bool:
+    """Whether a value of a type may have a shape."""
+    shape = shape_of_static(static)
+    return assignable(shape, wanted) if shape is not None else static is None
 
 
 def kind_of(static: Static) -> str | None:
     """The kind of value: `str`, `int`, `list`, ...; None where it is not known or is one of several."""
     match static:
-        case Branch():
+        case BranchType():
             return "branch"
-        case Branches():
+        case BranchesType():
             return "branches"
-        case Arms():
+        case ArmsType():
             return "arms"
-        case Answered(shape=shape):
+        case AnswerType(shape=shape):
             return kind_of(shape)
         case shapes.Constant(value=value):
             return type(value).__name__
@@ -111,13 +123,13 @@ def kind_of(static: Static) -> str | None:
 def name_of(static: Static) -> str:
     """A type as messages say it."""
     match static:
-        case Branch():
+        case BranchType():
             return "a branch"
-        case Branches():
+        case BranchesType():
             return "a list of branches"
-        case Arms():
+        case ArmsType():
             return "the arms of a fork"
-        case Answered(shape=shape):
+        case AnswerType(shape=shape):
             return describe(shape)
         case None:
             return "an unknown value"
@@ -128,12 +140,12 @@ def join(first: Static, second: Static) -> Static:
     """What is known of a value that is one or the other."""
     if first == second:
         return first
-    if isinstance(first, Answered) and isinstance(second, Answered):
+    if isinstance(first, AnswerType) and isinstance(second, AnswerType):
         extras = {name: shape for name, shape in first.extras.items() if name in second.extras}
-        return Answered(union((first.shape, second.shape)), extras, first.selects | second.selects)
-    if first is None or second is None or isinstance(first, Answered | Branch | Branches | Arms):
+        return AnswerType(union((first.shape, second.shape)), extras, first.selects | second.selects)
+    if first is None or second is None or isinstance(first, AnswerType | BranchType | BranchesType | ArmsType):
         return None
-    return None if isinstance(second, Answered | Branch | Branches | Arms) else union((first, second))
+    return None if isinstance(second, AnswerType | BranchType | BranchesType | ArmsType) else union((first, second))
 
 
 @dataclass(frozen=True)
@@ -144,41 +156,78 @@ class Variable:
     is_certain: bool = True
 
 
-@dataclass
+@dataclass(eq=False)
 class Scope:
-    """The variables at one place.
+    """The variables at one place: what was bound in a block, and what was known where the block began. So a block costs
+    what it binds, however much is known around it.
 
     Attributes:
-        variables: by name.
-        is_open: whether there may be others, of a branch nothing is known of.
+        own: what the block bound, by name.
+        outer: where it began; it stays as it is as long as the block is under way.
+        opens: whether the block brought others, of a branch nothing is known of.
     """
 
-    variables: dict[str, Variable] = field(default_factory=dict)
-    is_open: bool = False
+    own: dict[str, Variable] = field(default_factory=dict)
+    outer: "Scope | None" = None
+    opens: bool = False
 
-    def copy(self) -> "Scope":
-        return Scope(dict(self.variables), self.is_open)
+    def inner(self) -> "Scope":
+        """The scope at the start of a block that begins here."""
+        return Scope(outer=self)
+
+    @property
+    def layers(self) -> "Iterator[Scope]":
+        """This scope and those around it, the innermost first."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.outer
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there may be variables beside those that are known."""
+        return any(layer.opens for layer in self.layers)
+
+    def get(self, name: str) -> Variable | None:
+        """What is known of a variable; None where there is none."""
+        return next((layer.own[name] for layer in self.layers if name in layer.own), None)
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in layer.own for layer in self.layers)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(name for layer in self.layers for name in layer.own))
 
     def bind(self, name: str, static: Static) -> None:
-        self.variables[name] = Variable(static)
+        self.own[name] = Variable(static)
+
+    def since(self, start: "Scope") -> "Scope":
+        """A copy of what was bound from the start of a block on, in it and in the blocks in it."""
+        layers = [*takewhile(lambda layer: layer is not start, self.layers), start]
+        own = {name: known for layer in reversed(layers) for name, known in layer.own.items()}
+        return Scope(own, start.outer, any(layer.opens for layer in layers))
 
 
-def merge(scopes: list[Scope | None]) -> Scope | None:
-    """What is known where several ways meet; None where no way leads there."""
-    reached = [scope for scope in scopes if scope is not None]
-    return reduce(_merge, reached) if reached else None
+def join_scopes(start: Scope, ends: Sequence[Scope | None]) -> Scope | None:
+    """What is known where several ways meet; None where no way leads there.
+
+    Args:
+        start: where the ways part; takes what they bind.
+        ends: a scope in `start` for each way, None for one that leads elsewhere.
+    """
+    reached = [end for end in ends if end is not None]
+    if not reached:
+        return None
+    names = dict.fromkeys(name for end in reached for name in end.own)
+    start.own |= {name: _join_variables([end.get(name) for end in reached]) for name in names}
+    start.opens = start.opens or any(end.opens for end in reached)
+    return start
 
 
-def _merge(first: Scope, second: Scope) -> Scope:
-    variables = first.variables | second.variables
-    for name in variables:
-        a, b = first.variables.get(name), second.variables.get(name)
-        if a is b:
-            continue
-        if a is None or b is None:
-            known = a or b
-            assert known is not None
-            variables[name] = Variable(known.type, False)
-        else:
-            variables[name] = Variable(join(a.type, b.type), a.is_certain and b.is_certain)
-    return Scope(variables, first.is_open or second.is_open)
+def _join_variables(ways: Sequence[Variable | None]) -> Variable:
+    """A variable where several ways meet, on some of which it has no value."""
+    known = [way for way in ways if way is not None]
+    if all(way is known[0] for way in ways):
+        return known[0]
+    is_certain = len(known) == len(ways) and all(way.is_certain for way in known)
+    return Variable(reduce(join, [way.type for way in known]), is_certain)

@@ -1,4 +1,4 @@
-"""The command line, one file a command; start at `app.py`.
+"""The command line, one file a command; start at `app.py`. None loads torch: what needs a model asks a session.
 
 May import: everything.
 """

@@ -5,10 +5,12 @@ imported when it is called, so that `check` never waits for the model's librarie
 """
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import fields
+from io import TextIOWrapper
 from typing import NoReturn, TypeAlias
 
 from promptlang import __version__
@@ -20,6 +22,8 @@ from promptlang.runtime.openmp import spin_briefly
 def main() -> NoReturn:
     """The `promptlang` command."""
     spin_briefly()
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # JSON is, whatever the system's own encoding
     sys.exit(execute(sys.argv[1:]))
 
 
@@ -38,15 +42,29 @@ def execute(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except CommandError as error:
         print(f"promptlang: {error}", file=sys.stderr)
-        return ExitCode.WRONG
+        return error.code
     except KeyboardInterrupt:
         print("promptlang: interrupted", file=sys.stderr)
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read us has gone; Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        _give_up_stdout()
+        if not _is_reader_gone(error):
+            print(f"promptlang: {error}", file=sys.stderr)
         return ExitCode.FAILED
     return code
+
+
+def _give_up_stdout() -> None:
+    """Where stdout takes no more, keep Python from complaining once more when it flushes at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_reader_gone(error: OSError) -> bool:
+    """Whether whoever read our stdout has gone; Windows calls that a wrong argument."""
+    return isinstance(error, BrokenPipeError) or (sys.platform == "win32" and error.errno == errno.EINVAL)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -1,48 +1,47 @@
 """Which program, and its arguments from the command line and from rows of data."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from promptlang.checker.tables import Checked
 from promptlang.cli.errors import CommandError
-from promptlang.compiler.graph import Graph
-from promptlang.grammar.reader import read
-from promptlang.grammar.shapes import Shape
+from promptlang.cli.passes import passes_named
+from promptlang.session.program import Program
+from promptlang.session.program_file import ChoiceError, ProgramFile
 from promptlang.values.conversion import ArgumentsError
 
 
-def chosen(program: Checked, file: str, name: str | None) -> str:
-    """The name of the program to run.
+def chosen(file: ProgramFile, name: str | None, passes: str) -> Program:
+    """The program to run.
 
     Args:
-        program: the checked file.
-        file: its path, for messages.
+        file: without errors.
         name: as `--program` gives it.
+        passes: as `--passes` names them.
 
     Raises:
-        CommandError: there is no such program, or it is not clear which is meant.
+        CommandError: there is no such program or pass, or it is not clear which program is meant.
     """
-    listed = ", ".join(program.main)
-    if name is not None:
-        if name not in program.main:
-            raise CommandError(f"{file} has no program {name!r}; it has {listed or 'none'}")
-        return name
-    if len(program.main) == 1:
-        return program.main[0]
-    if "main" in program.main:
-        return "main"
-    if not program.main:
-        raise CommandError(f"{file} has no program; write `program main():` and a block")
-    raise CommandError(f"{file} has several programs; choose with --program: {listed}")
+    named = passes_named(passes)
+    try:
+        return file.program(name, named)
+    except ChoiceError as error:
+        raise CommandError(choice(error)) from error
 
 
-def common_arguments(graph: Graph, pairs: Sequence[str], args: str | None) -> dict[str, Any]:
+def choice(error: ChoiceError) -> str:
+    """What a command says where it is not clear which program is meant."""
+    if error.name is None and error.names:
+        return f"{error.file} has several programs; choose with --program: {', '.join(error.names)}"
+    return str(error)
+
+
+def common_arguments(program: Program, pairs: Sequence[str], args: str | None) -> dict[str, Any]:
     """What `--args` and `--arg` give; `--arg` wins.
 
     Args:
-        graph: the program that takes them.
+        program: takes them.
         pairs: the `NAME=VALUE` of each `--arg`.
         args: the value of `--args`: JSON, or `@` and a file that holds it.
 
@@ -61,40 +60,13 @@ def common_arguments(graph: Graph, pairs: Sequence[str], args: str | None) -> di
         if name in named:
             raise CommandError(f"--arg {name} is given twice")
         named[name] = value
-    unknown = [name for name in (*given, *named) if name not in graph.shapes]
+    unknown = [name for name in (*given, *named) if name not in program.graph.shapes]
     if unknown:
-        raise CommandError(f"{graph.name} has no argument {unknown[0]!r}; {signature(graph)}")
+        raise CommandError(f"{program.name} has no argument {unknown[0]!r}; {program.signature}")
     try:
-        return {**given, **typed(graph, named)}
+        return {**given, **program.typed(named)}
     except ArgumentsError as error:
         raise CommandError(str(error)) from error
-
-
-def signature(graph: Graph) -> str:
-    """What a program takes, for messages."""
-    if not graph.parameters:
-        return "it takes none"
-    return f"it takes {', '.join(parameter.span.text for parameter in graph.parameters)}"
-
-
-def typed(graph: Graph, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Arguments written as text (on the command line, in a CSV cell) as the data their parameters ask for.
-
-    Scalars stand bare, all else is JSON. Names that are no parameters keep their text.
-
-    Raises:
-        ArgumentsError: a text is no value of its parameter's type.
-    """
-    return {
-        name: _data(graph.shapes[name], text, name) if name in graph.shapes else text for name, text in texts.items()
-    }
-
-
-def _data(shape: Shape, text: str, name: str) -> Any:
-    try:
-        return read(shape, text)
-    except ValueError as error:
-        raise ArgumentsError(f"the argument {name!r} does not fit: {error}") from error
 
 
 def parse_json(text: str) -> Any:
@@ -104,13 +76,22 @@ def parse_json(text: str) -> Any:
         ValueError: it is none; says what and where.
     """
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_doubles)
     except RecursionError as error:
         raise ValueError("it nests too deeply") from error
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _refuse_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        double = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {double!r} stands twice")
+    return found
 
 
 def _json_arguments(args: str) -> dict[str, Any]:

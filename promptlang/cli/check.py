@@ -2,15 +2,12 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from promptlang.checker.check import check as check_bundle
-from promptlang.checker.tables import Checked
 from promptlang.cli.errors import CommandError, ExitCode
-from promptlang.compiler.lower import lower
+from promptlang.cli.files import refuse_special
 from promptlang.diagnostics.rendering import Diagnostic, print_all, render_all, to_json
-from promptlang.lints.cache import lint
-from promptlang.syntax.loader import LoadError, load
+from promptlang.session.program_file import ProgramFile
+from promptlang.syntax.loader import LoadError
 
 
 def check(files: Sequence[str], style: str) -> ExitCode:
@@ -55,23 +52,21 @@ def check_cost(files: Sequence[str], style: str, rows: int, pairs: Sequence[str]
     return ExitCode.DONE
 
 
-def _code(found: Mapping[str, Checked]) -> ExitCode:
-    return ExitCode.DONE if all(program.ok for program in found.values()) else ExitCode.WRONG
+def _code(found: Mapping[str, ProgramFile]) -> ExitCode:
+    return ExitCode.DONE if all(program.is_ok for program in found.values()) else ExitCode.WRONG
 
 
-def checked(file: str) -> Checked:
-    """A file and what it imports, checked; with what could be better, where nothing is wrong.
+def checked(file: str) -> ProgramFile:
+    """A file and what it imports, checked.
 
     Raises:
         CommandError: it can't be read.
     """
+    refuse_special(file, "the program", "give a file")
     try:
-        program = check_bundle(load(Path(file)))
+        return ProgramFile.load(file)
     except LoadError as error:
         raise CommandError(str(error)) from error
-    if program.ok:
-        program.diagnostics += lint(lower(program))
-    return program
 
 
 def show(diagnostics: Sequence[Diagnostic]) -> None:

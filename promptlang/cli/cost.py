@@ -1,41 +1,44 @@
-"""`promptlang check --cost`: what programs will cost, as a table or as JSON. Importing this loads torch."""
+"""`promptlang check --cost`: what programs will cost, as a table or as JSON."""
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
-from promptlang.checker.tables import Checked
 from promptlang.cli.arguments import common_arguments
 from promptlang.cli.errors import CommandError
-from promptlang.cli.execution import ROWS_AT_ONCE
-from promptlang.compiler.lower import lower
-from promptlang.compiler.passes.optimise import optimise
-from promptlang.cost.estimate import CostError, Estimate, Range, Rehearsal
-from promptlang.grammar.constraint import ConstraintError
+from promptlang.grammar.errors import ConstraintError
 from promptlang.runtime.models import embedded, gguf_files
 from promptlang.runtime.text.tokenizer import Tokenizer
+from promptlang.session.program import Program
+from promptlang.session.program_file import ProgramFile
+from promptlang.session.rows import ROWS_AT_ONCE
 from promptlang.values.conversion import ArgumentsError
 
+if TYPE_CHECKING:
+    from promptlang.cost.estimate import Estimate, Range
 
-def estimates(program: Checked, rows: int, pairs: Sequence[str]) -> dict[str, Estimate]:
+
+def estimates(file: ProgramFile, rows: int, pairs: Sequence[str]) -> "dict[str, Estimate]":
     """What each program of a file costs.
 
     Args:
-        program: the file, without errors.
+        file: without errors.
         rows: how often it runs.
         pairs: the `NAME=VALUE` of each `--arg`; what is not given is stood in for.
 
     Raises:
         CommandError: an argument is wrong, the embedded model is missing, or a program can't be rehearsed.
     """
-    graphs = optimise(lower(program)).graphs
+    from promptlang.cost.estimate import CostError, Rehearsal  # loads torch
+
+    graphs = file.optimised().graphs
     tokenizer = _tokenizer()
     found = {}
-    for name in program.main:
-        given = common_arguments(graphs[name], pairs, None)
+    for name in file.names:
+        given = common_arguments(Program(name, graphs), pairs, None)
         try:
             found[name] = Rehearsal(graphs, name, given, tokenizer, ROWS_AT_ONCE).estimate(rows)
         except (ArgumentsError, ConstraintError, CostError) as error:
@@ -43,12 +46,12 @@ def estimates(program: Checked, rows: int, pairs: Sequence[str]) -> dict[str, Es
     return found
 
 
-def as_json(found: dict[str, dict[str, Estimate]]) -> str:
+def as_json(found: "dict[str, dict[str, Estimate]]") -> str:
     """Estimates by file and program, as JSON."""
     return json.dumps({file: {name: _data(one) for name, one in inside.items()} for file, inside in found.items()})
 
 
-def print_table(file: str, name: str, estimate: Estimate) -> None:
+def print_table(file: str, name: str, estimate: "Estimate") -> None:
     """One program's estimate, on stdout."""
     rows = "1 row" if estimate.rows == 1 else f"{estimate.rows} rows"
     table = Table(show_header=False, box=None)
@@ -63,12 +66,12 @@ def print_table(file: str, name: str, estimate: Estimate) -> None:
     Console(highlight=False).print(table)
 
 
-def _shown(between: Range, form: str) -> str:
+def _shown(between: "Range", form: str) -> str:
     low, high = form.format(between.low), form.format(between.high)
     return low if low == high else f"{low} to {high}"
 
 
-def _data(estimate: Estimate) -> dict[str, Any]:
+def _data(estimate: "Estimate") -> dict[str, Any]:
     ranges = {**estimate.figures, "cached_share": estimate.cached_share}
     figures = {name: {"low": one.low, "high": one.high} for name, one in ranges.items()}
     return {"rows": estimate.rows, "figures": figures, "assumed": estimate.assumed}

@@ -14,3 +14,11 @@ class ExitCode(IntEnum):
 
 class CommandError(Exception):
     """The command line, or a file it names, is wrong; `str()` says what, and what would put it right."""
+
+    code = ExitCode.WRONG
+
+
+class OutputError(CommandError):
+    """What was done can't be written."""
+
+    code = ExitCode.FAILED

@@ -5,17 +5,16 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from promptlang.checker.tables import Checked
 from promptlang.cli.check import checked, show
 from promptlang.cli.errors import CommandError, ExitCode
-from promptlang.cli.passes import optimised
-from promptlang.compiler.lower import lower
+from promptlang.cli.passes import passes_named
 from promptlang.compiler.passes.optimise import Optimised
 from promptlang.drawing.data import document
 from promptlang.drawing.dot import GraphvizMissingError, dot, svg
 from promptlang.drawing.picture import Picture, picture
 from promptlang.drawing.tokens import token_counter
 from promptlang.drawing.tree import tree
+from promptlang.session.program_file import ProgramFile
 
 
 def graph(file: str, out: str | None, program: str | None, passes: str) -> ExitCode:
@@ -28,11 +27,11 @@ def graph(file: str, out: str | None, program: str | None, passes: str) -> ExitC
         passes: which passes run first: `all`, `none`, or names.
     """
     write = _tree if out is None else _writer(out)
-    bundle = checked(file)
-    if not bundle.ok:
-        show(bundle.diagnostics)
+    found = checked(file)
+    if not found.is_ok:
+        show(found.diagnostics)
         return ExitCode.WRONG
-    text = write(_pictures(optimised(lower(bundle), passes), _names(bundle, program)))
+    text = write(_pictures(found.optimised(passes_named(passes)), _names(found, program)))
     if out is None:
         sys.stdout.write(text)
         return ExitCode.DONE
@@ -43,11 +42,11 @@ def graph(file: str, out: str | None, program: str | None, passes: str) -> ExitC
     return ExitCode.DONE
 
 
-def _names(bundle: Checked, program: str | None) -> Sequence[str]:
+def _names(file: ProgramFile, program: str | None) -> Sequence[str]:
     if program is None:
-        return list(bundle.programs)
-    if program not in bundle.main:
-        raise CommandError(f"there is no program {program!r}; there are {', '.join(bundle.main) or 'none'}")
+        return list(file.graphs)
+    if program not in file.names:
+        raise CommandError(f"there is no program {program!r}; there are {', '.join(file.names) or 'none'}")
     return [program]
 
 

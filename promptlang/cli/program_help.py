@@ -7,18 +7,15 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
-from promptlang.checker.check import check as check_bundle
-from promptlang.checker.tables import Checked, ProgramInfo
-from promptlang.cli.arguments import chosen
-from promptlang.cli.check import show
+from promptlang.checker.tables import ProgramInfo
+from promptlang.cli.arguments import choice
+from promptlang.cli.check import checked, show
 from promptlang.cli.errors import CommandError, ExitCode
-from promptlang.compiler.lower import lower
 from promptlang.grammar import shapes
-from promptlang.grammar.shapes import Shape
+from promptlang.grammar.shapes import Shape, describe
 from promptlang.interpreter.host_functions import tools_of
+from promptlang.session.program_file import ChoiceError, ProgramFile
 from promptlang.syntax import ast
-from promptlang.syntax.loader import Bundle, LoadError, load
-from promptlang.values.types import describe
 
 INDENT = 2
 
@@ -31,48 +28,50 @@ def program_help(file: str, name: str | None) -> ExitCode:
         file: the program's path.
         name: of the program, where the command line gives one.
     """
-    try:
-        bundle = load(file)
-    except LoadError as error:
-        raise CommandError(str(error)) from error
-    program = check_bundle(bundle)
-    if not program.ok:
-        show(program.diagnostics)
+    found = checked(file)
+    if not found.is_ok:
+        show(found.diagnostics)
         return ExitCode.WRONG
-    _Help(file, bundle, program, Console(highlight=False)).print(name)
+    _Help(found, Console(highlight=False)).print(name)
     return ExitCode.DONE
 
 
 class _Help:
     """Writes the help of one file."""
 
-    def __init__(self, file: str, bundle: Bundle, program: Checked, console: Console) -> None:
+    def __init__(self, file: ProgramFile, console: Console) -> None:
         self._file = file
-        self._doc = bundle.main.module.doc
-        self._program = program
+        self._doc = file.bundle.main.module.doc
         self._console = console
-        declarations = [item for unit in bundle.units for item in unit.module.declarations]
+        declarations = [item for unit in file.bundle.units for item in unit.module.declarations]
         self._records = {_key(item): item for item in declarations if isinstance(item, ast.Record)}
         self._tool_docs = {item.name: item.doc for item in declarations if isinstance(item, ast.Tool)}
 
     def print(self, name: str | None) -> None:
-        several = len(self._program.main) > 1 and "main" not in self._program.main
+        several = len(self._file.names) > 1 and "main" not in self._file.names
         if name is None and several:
             self._all()
-        else:
-            self._one(self._program.programs[chosen(self._program, self._file, name)])
+            return
+        try:
+            self._one(self._programs[self._file.choose(name)])
+        except ChoiceError as error:
+            raise CommandError(choice(error)) from error
+
+    @property
+    def _programs(self) -> Mapping[str, ProgramInfo]:
+        return self._file.checked.programs
 
     def _all(self) -> None:
-        self._write(f"promptlang run {self._file} --program NAME [--arg NAME=VALUE ...]")
+        self._write(f"promptlang run {self._file.name} --program NAME [--arg NAME=VALUE ...]")
         self._text(self._doc)
-        programs = [self._program.programs[name] for name in self._program.main]
+        programs = [self._programs[name] for name in self._file.names]
         self._section("Programs", [(info.name, _first_line(info.declaration.doc)) for info in programs])
         self._text("Add --program NAME to --help to see what it takes.")
 
     def _one(self, info: ProgramInfo) -> None:
         parameters = info.declaration.parameters
-        named = f" --program {info.name}" if len(self._program.main) > 1 else ""
-        self._write(f"promptlang run {self._file}{named}{''.join(map(_usage, parameters))}")
+        named = f" --program {info.name}" if len(self._file.names) > 1 else ""
+        self._write(f"promptlang run {self._file.name}{named}{''.join(map(_usage, parameters))}")
         self._text(self._doc)
         self._text(info.declaration.doc)
         self._section("Arguments", [_row(one, info.shapes[one.name], "required") for one in parameters])
@@ -93,7 +92,7 @@ class _Help:
         self._section(f"Fields of {record.name}", rows, declaration.doc)
 
     def _tools(self, info: ProgramInfo) -> None:
-        graphs = lower(self._program)
+        graphs = self._file.graphs
         rows = [
             (
                 f"{tool.name}({', '.join(parameter.name for parameter in tool.parameters)})",

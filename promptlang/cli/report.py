@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from promptlang.diagnostics.source import Span
+from promptlang.interpreter.run import Outcome
 from promptlang.runtime.usage import Usage
 from promptlang.values.conversion import to_json
 
@@ -33,9 +34,39 @@ class Fault:
         return f"{self.file}:{self.line}:{self.column}: error{branch}: {self.message}"
 
 
-def as_error(fault: Fault) -> dict[str, Any]:
-    """A fault's JSON form."""
-    return {"error": asdict(fault)}
+@dataclass(frozen=True)
+class Heading:
+    """What the reports of a command have in common.
+
+    Attributes:
+        program: which ran.
+        model: as `--model` names it.
+        seed: of its random numbers.
+    """
+
+    program: str
+    model: str
+    seed: int
+
+    def report(self, end: Outcome | Fault, usage: Usage, weights: str) -> dict[str, Any]:
+        """The JSON object of one run.
+
+        Args:
+            end: how it ended.
+            usage: its numbers.
+            weights: what the model's are kept in.
+        """
+        if isinstance(end, Fault):
+            ending = {"error": asdict(end)}
+        else:
+            ending = {"result": to_json(end.result), "variables": to_json(end.variables)}
+        return {
+            "program": self.program,
+            **ending,
+            "usage": {**usage.as_dict(), "weights": weights},
+            "model": self.model,
+            "seed": self.seed,
+        }
 
 
 def line_of(data: Any) -> str:

@@ -1,160 +1,90 @@
-"""Rows of data in, rows of results out."""
+"""A program's runs over rows of data, and what is written of them."""
 
-import csv
-import io
-import json
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, TextIO
 
-from promptlang.cli.arguments import parse_json, typed
-from promptlang.cli.errors import CommandError
-from promptlang.cli.report import Fault, line_of
-from promptlang.compiler.graph import Graph
-from promptlang.values.conversion import ArgumentsError, bind_arguments
-from promptlang.values.values import Value
+from promptlang.cli.data import Row
+from promptlang.cli.errors import ExitCode
+from promptlang.cli.output import Output
+from promptlang.cli.report import Fault, Heading
+from promptlang.cli.results import ResultsFile, RowWriter
+from promptlang.cli.stream import LogView
+from promptlang.interpreter.run import Outcome, RunError
+from promptlang.runtime.usage import Usage
+from promptlang.session.rows import Ended
+from promptlang.session.runner import Runner
+from promptlang.session.session import Session
+from promptlang.values.conversion import ArgumentsError
 
 
-@dataclass(frozen=True)
-class Row:
-    """One row of data.
-
-    Attributes:
-        number: from 0.
-        arguments: of the program, validated; None where the row is broken.
-        fault: why it is.
-    """
-
-    number: int
-    arguments: dict[str, Value] | None = None
-    fault: Fault | None = None
-
-
-def read_rows(source: str, graph: Graph, common: Mapping[str, Any]) -> list[Row]:
-    """All rows of a data file.
+def run_rows(
+    session: Session,
+    runner: Runner,
+    rows: Sequence[Row],
+    heading: Heading,
+    output: Output,
+    out: ResultsFile | None,
+) -> ExitCode:
+    """Run a program once a row, many at once, and write the results in order.
 
     Args:
-        source: a `.csv` file (its header names the arguments), a file of JSON lines, or `-` for JSON lines on stdin.
-        graph: the program that takes them.
-        common: arguments of every row; a row's own win.
-
-    Raises:
-        CommandError: the file can't be read.
+        session: open.
+        runner: of the program.
+        rows: of data; broken ones are reported in their place.
+        heading: of the reports.
+        output: of the command.
+        out: takes the results; None for stdout.
     """
-    reader = _csv_rows if source.endswith(".csv") else _json_rows
-    name = "<stdin>" if source == "-" else source
-    rows = []
-    for number, (line, read) in enumerate(reader(_bytes(source), name, graph)):
-        fault = read if isinstance(read, Fault) else None
-        arguments = None
-        if not isinstance(read, Fault):
-            try:
-                arguments = bind_arguments(graph, {**common, **read})
-            except ArgumentsError as error:
-                fault = Fault(str(error), name, line, 1)
-        rows.append(Row(number, arguments, fault))
-    return rows
-
-
-def _bytes(source: str) -> bytes:
-    if source == "-":
-        return sys.stdin.buffer.read()
+    failed = written = 0
+    target: AbstractContextManager[TextIO] = nullcontext(output.stdout) if out is None else out.opened()
     try:
-        return Path(source).read_bytes()
-    except OSError as error:
-        raise CommandError(f"--data: {source} can't be read: {error.strerror}") from error
+        with target as stream, _progress(output, len(rows), to_file=out is not None) as tell:
+            writer = RowWriter(stream, "stdout" if out is None else f"--out: {out.path}")
+            for number, report in _reports(session, runner, rows, heading, output):
+                writer.write({"row": number, **report})
+                failed += "error" in report
+                written += 1
+                tell(written)
+    except KeyboardInterrupt:
+        print(f"promptlang: interrupted; {written} of {len(rows)} rows are written", file=sys.stderr)
+        return ExitCode.INTERRUPTED
+    if failed:
+        print(f"{failed} of {len(rows)} rows failed", file=sys.stderr)
+    output.close(session.usage)
+    return ExitCode.FAILED if failed else ExitCode.DONE
 
 
-_Read = Iterator[tuple[int, dict[str, Any] | Fault]]
-"""A line's number (from 1), with its arguments or with what is wrong with it."""
+@contextmanager
+def _progress(output: Output, count: int, *, to_file: bool) -> Iterator[Callable[[int], None]]:
+    """Count rows on a terminal, unless it shows the rows themselves."""
+    if output.is_terminal and not to_file:
+        yield lambda written: None
+        return
+    with output.status(f"0 of {count} rows") as tell:
+        yield lambda written: tell(f"{written} of {count} rows")
 
 
-def _json_rows(data: bytes, name: str, graph: Graph) -> _Read:
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
-        if line.strip():
-            yield number, _json_row(line, name, number)
+def _reports(
+    session: Session, runner: Runner, rows: Sequence[Row], heading: Heading, output: Output
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The report of every row, in order, as soon as it is there."""
+    readable = ((row.number, row.read) for row in rows if not isinstance(row.read, Fault))
+    ends = runner.rows(readable, observer=LogView(output.console))
+    for row in rows:
+        if isinstance(row.read, Fault):
+            yield row.number, heading.report(row.read, Usage(), session.weights)
+        else:
+            ended = next(ends)
+            yield row.number, heading.report(_end(row, ended), ended.usage, session.weights)
 
 
-def _json_row(line: bytes, name: str, number: int) -> dict[str, Any] | Fault:
-    try:
-        row = parse_json(line.decode())
-    except json.JSONDecodeError as error:
-        return Fault(f"the row is not JSON: {error.msg}", name, number, error.colno)
-    except UnicodeDecodeError as error:
-        return Fault("the row is not UTF-8", name, number, error.start + 1)
-    except ValueError as error:
-        return Fault(f"the row is not JSON: {error}", name, number, 1)
-    if not isinstance(row, dict):
-        return Fault("the row is not a JSON object with the arguments by name", name, number, 1)
-    return row
-
-
-def _csv_rows(data: bytes, name: str, graph: Graph) -> _Read:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CommandError(f"--data: {name} is not UTF-8; save it as UTF-8") from error
-    reader = csv.reader(io.StringIO(text, newline=""))
-    try:
-        header = next(reader, [])
-        if len(set(header)) < len(header):
-            raise CommandError(f"--data: {name} names a column twice")
-        for cells in reader:
-            if cells:
-                yield reader.line_num, _csv_row(header, cells, graph, name, reader.line_num)
-    except csv.Error as error:
-        raise CommandError(f"--data: {name}:{reader.line_num}: {error}") from error
-
-
-def _csv_row(header: list[str], cells: list[str], graph: Graph, name: str, line: int) -> dict[str, Any] | Fault:
-    if len(cells) != len(header):
-        return Fault(f"the row has {len(cells)} cells, the header {len(header)}", name, line, 1)
-    try:
-        return typed(graph, dict(zip(header, cells, strict=True)))
-    except ArgumentsError as error:
-        return Fault(str(error), name, line, 1)
-
-
-class RowWriter:
-    """Writes results as JSON lines, each out of our hands at once.
-
-    Args:
-        stream: takes them.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, row: Mapping[str, Any]) -> None:
-        self._stream.write(line_of(row) + "\n")
-        self._stream.flush()
-
-
-def rows_in(out: Path) -> set[int]:
-    """The numbers of the rows that a results file holds; cuts off a last line that was never finished.
-
-    Raises:
-        CommandError: it is no results file.
-    """
-    if not out.exists():
-        return set()
-    try:
-        with out.open("rb+") as file:
-            data = file.read()
-            whole = data[: data.rfind(b"\n") + 1]
-            file.truncate(len(whole))
-    except OSError as error:
-        raise CommandError(f"--out: {out} can't be read: {error.strerror}") from error
-    return {_row_number(line, out, number) for number, line in enumerate(whole.splitlines(), start=1)}
-
-
-def _row_number(line: bytes, out: Path, number: int) -> int:
-    try:
-        row = json.loads(line)["row"]
-    except (ValueError, TypeError, KeyError):
-        row = None
-    if not isinstance(row, int):
-        raise CommandError(f"--resume: line {number} of {out} is no row of results; name another --out file")
-    return row
+def _end(row: Row, ended: Ended) -> Outcome | Fault:
+    match ended.end:
+        case RunError() as error:
+            return Fault.at(error.span, error.message, error.path)
+        case ArgumentsError() as error:
+            return row.fault(str(error))
+        case Outcome() as outcome:
+            return outcome

@@ -1,36 +1,31 @@
 """`promptlang run`: everything that must be right before a model is loaded."""
 
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Iterable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any
 
-from rich.console import Console
-
-from promptlang.cli.ahead import compile_ahead
-from promptlang.cli.arguments import chosen, common_arguments, signature
+from promptlang.cli.arguments import chosen, common_arguments
 from promptlang.cli.check import checked, show
+from promptlang.cli.data import read_rows
 from promptlang.cli.errors import CommandError, ExitCode
-from promptlang.cli.passes import optimised
-from promptlang.cli.rows import read_rows, rows_in
-from promptlang.compiler.graph import Graph
-from promptlang.compiler.lower import lower
-from promptlang.compiler.passes.ahead import options_ahead, shapes_ahead
-from promptlang.interpreter.host_functions import (
-    ToolError,
-    ToolFunction,
-    functions_of,
-    load_functions,
-    python_signature,
-    tools_of,
-)
-from promptlang.values.conversion import ArgumentsError, bind_arguments
-
-if TYPE_CHECKING:
-    from promptlang.cli.execution import Session
+from promptlang.cli.files import refuse_overwriting
+from promptlang.cli.once import run_once
+from promptlang.cli.output import Output
+from promptlang.cli.report import Heading
+from promptlang.cli.results import ResultsFile
+from promptlang.cli.rows import run_rows
+from promptlang.interpreter.host_functions import ToolError, ToolFunction, load_functions, python_signature
+from promptlang.session.program import Program
+from promptlang.session.program_file import ProgramFile
+from promptlang.session.runner import Runner
+from promptlang.session.session import Session
+from promptlang.session.settings import OpeningError, Settings
+from promptlang.values.conversion import ArgumentsError
+from promptlang.values.values import Value
 
 
 @dataclass(frozen=True)
@@ -55,66 +50,36 @@ class RunOptions:
     tools: str | None
     passes: str
 
-
-@dataclass(frozen=True)
-class Job:
-    """A program that is ready to run.
-
-    Attributes:
-        graphs: of all programs of its file and its imports.
-        name: which of them.
-        started: when the command began, on the clock of `perf_counter`.
-        console: for people; on stderr.
-        stdout: for results alone; what tools and libraries print goes to stderr.
-        tools: the functions of the tools that the program may call, by name.
-    """
-
-    options: RunOptions
-    graphs: dict[str, Graph]
-    name: str
-    started: float
-    console: Console
-    stdout: TextIO
-    tools: dict[str, ToolFunction]
-
     @property
-    def graph(self) -> Graph:
-        return self.graphs[self.name]
-
-    @contextmanager
-    def loading(self) -> Iterator[Callable[[str], None]]:
-        """Say on a terminal that the model is being loaded; gives a function that says what exactly."""
-        if not self.console.is_terminal:
-            yield lambda message: None
-            return
-        with self.console.status(f"loading {self.options.model}") as status:
-            yield lambda message: status.update(message)
+    def settings(self) -> Settings:
+        """Of the session."""
+        return Settings(self.model, self.dtype, self.deterministic, self.kv_budget, shares=not self.no_cache)
 
 
 def run(options: RunOptions) -> ExitCode:
     """Check a program, bind its arguments, then run it."""
-    started = perf_counter()
+    output = Output()
     _refuse_contradictions(options)
-    program = checked(options.file)
-    if not program.ok:
-        show(program.diagnostics)
+    file = checked(options.file)
+    if not file.is_ok:
+        show(file.diagnostics)
         return ExitCode.WRONG
-    graphs = optimised(lower(program), options.passes).graphs
-    name = chosen(program, options.file, options.program)
-    console, stdout = Console(stderr=True, highlight=False), sys.stdout
+    if options.out is not None:
+        refuse_overwriting(options.out, _read_by(options, file))
+    program = chosen(file, options.program, options.passes)
     with redirect_stdout(sys.stderr):
-        job = Job(options, graphs, name, started, console, stdout, _tool_functions(graphs, name, options.tools))
-        common = common_arguments(job.graph, options.arg, options.args)
-        return _run_once(job, common) if options.data is None else _run_rows(job, options.data, common)
+        command = _Command(options, output, program, _tool_functions(program, options.tools))
+        common = common_arguments(program, options.arg, options.args)
+        return command.run_once(common) if options.data is None else command.run_rows(options.data, common)
 
 
-def _tool_functions(graphs: dict[str, Graph], name: str, file: str | None) -> dict[str, ToolFunction]:
+def _tool_functions(program: Program, file: str | None) -> dict[str, ToolFunction]:
     """The functions of the tools that a program may call."""
-    needed = tools_of(graphs[name], graphs)
-    if needed and file is None:
-        raise CommandError(f"{name} calls tools; give --tools FILE.py with {_listed(map(python_signature, needed))}")
+    if program.tools and file is None:
+        wanted = _listed(map(python_signature, program.tools))
+        raise CommandError(f"{program.name} calls tools; give --tools FILE.py with {wanted}")
     try:
-        return functions_of(needed, {} if file is None else load_functions(file))
+        return program.functions({} if file is None else load_functions(file))
     except ToolError as error:
         raise CommandError(f"--tools: {error}") from error
 
@@ -130,39 +95,69 @@ def _refuse_contradictions(options: RunOptions) -> None:
         raise CommandError("--resume goes on with an --out file; give --out too")
     if options.stream and options.data is not None:
         raise CommandError("--stream shows one conversation; leave it out with --data")
-    if options.out is not None and options.data not in (None, "-") and _same_file(options.out, options.data):
-        raise CommandError("--out would overwrite the file of --data; name another")
-    if options.out is not None and (Path(options.out).is_dir() or not Path(options.out).parent.is_dir()):
-        raise CommandError(f"--out: {options.out} can't be written: it is a folder, or its folder is missing")
+    out = options.out
+    if out is not None and (os.path.isdir(out) or not os.path.isdir(os.path.dirname(out) or ".")):
+        raise CommandError(f"--out: {out} can't be written: it is a folder, or its folder is missing")
 
 
-def _same_file(one: str, other: str | None) -> bool:
-    return other is not None and Path(one).resolve() == Path(other).resolve()
+def _read_by(options: RunOptions, file: ProgramFile) -> Iterator[tuple[str, str]]:
+    """The files that a run reads: what each is to it, and its path."""
+    for unit in file.bundle.units:
+        yield "the program", unit.module.source.name
+    given = {"--data": options.data, "--tools": options.tools}
+    if os.path.isfile(options.model):
+        given["--model"] = options.model
+    if options.args is not None and options.args.startswith("@"):
+        given["--args"] = options.args[1:]
+    for role, path in given.items():
+        if path not in (None, "-"):
+            yield role, path
 
 
-def _run_once(job: Job, given: dict[str, Any]) -> ExitCode:
-    try:
-        arguments = bind_arguments(job.graph, given)
-    except ArgumentsError as error:
-        raise CommandError(f"{error}; {signature(job.graph)}; give --arg NAME=VALUE") from error
-    return _session(job).run_once(arguments)
+@dataclass(frozen=True)
+class _Command:
+    """A program that is ready to run, with what the command line says of the run."""
 
+    options: RunOptions
+    output: Output
+    program: Program
+    tools: dict[str, ToolFunction]
 
-def _run_rows(job: Job, source: str, common: dict[str, Any]) -> ExitCode:
-    rows = read_rows(source, job.graph, common)
-    out = Path(job.options.out) if job.options.out is not None else None
-    done = rows_in(out) if out is not None and job.options.resume else set()
-    return _session(job).run_rows([row for row in rows if row.number not in done], out)
+    def run_once(self, given: dict[str, Any]) -> ExitCode:
+        arguments = self._bound(given)
+        session, runner = self._opened()
+        return run_once(
+            session, runner, arguments, self._heading, self.output, json=self.options.json, streams=self.options.stream
+        )
 
+    def run_rows(self, source: str, common: dict[str, Any]) -> ExitCode:
+        rows = read_rows(source, self.program, common)
+        out = self._results(len(rows))
+        left = rows if out is None else rows[out.rows :]
+        session, runner = self._opened()
+        return run_rows(session, runner, left, self._heading, self.output, out)
 
-def _session(job: Job) -> "Session":
-    """The job with its model loaded, its constraints compiled and its options encoded."""
-    compiling = compile_ahead(
-        shapes_ahead(job.graph, job.graphs), options_ahead(job.graph, job.graphs), job.options.model
-    )
-    with job.loading() as tell:
-        from promptlang.cli.execution import Session
+    def _results(self, rows: int) -> ResultsFile | None:
+        if self.options.out is None:
+            return None
+        path = Path(self.options.out)
+        return ResultsFile.resumed(path, self._heading, rows) if self.options.resume else ResultsFile(path)
 
-        session = Session.open(job, tell)
-        compiling.join()
-    return session
+    def _bound(self, given: dict[str, Any]) -> dict[str, Value]:
+        try:
+            return self.program.bind(given)
+        except ArgumentsError as error:
+            raise CommandError(f"{error}; {self.program.signature}; give --arg NAME=VALUE") from error
+
+    def _opened(self) -> tuple[Session, Runner]:
+        session = Session(self.options.settings)
+        try:
+            with self.output.status(f"loading {self.options.model}") as tell:
+                session.open(tell, ahead=self.program)
+        except OpeningError as error:
+            raise CommandError(str(error)) from error
+        return session, session.runner(self.program, self.options.seed, self.tools)
+
+    @property
+    def _heading(self) -> Heading:
+        return Heading(self.program.name, self.options.model, self.options.seed)

@@ -34,6 +34,7 @@ from promptlang.compiler.graph import (
     WhileNode,
 )
 from promptlang.syntax import ast
+from promptlang.syntax.walk import named, names_in
 
 
 def lower(checked: Checked) -> dict[str, Graph]:
@@ -83,7 +84,7 @@ class _Lowering:
             condition=statement.condition,
             retries=statement.retries,
             message=statement.message,
-            reads=ast.names_in(statement.condition, statement.retries, statement.message),
+            reads=names_in(statement.condition, statement.retries, statement.message),
         )
         nodes[start:] = [node]
         for held in range(len(places) - 1, -1, -1):
@@ -95,7 +96,7 @@ class _Lowering:
         place: dict[str, Any] = {"id": next(self._ids), "span": statement.span}
         match statement:
             case ast.Text(value=value):
-                return TextNode(text=value, reads=ast.names_in(value), **place)
+                return TextNode(text=value, reads=names_in(value), **place)
             case ast.Role(role=role, body=body):
                 return TurnNode(role=role, body=self._region(body), **place)
             case ast.Ask(target=target, answer=answer):
@@ -109,7 +110,7 @@ class _Lowering:
             case ast.If():
                 return self._if(statement, place)
             case ast.For(targets=targets, iterable=iterable, body=body):
-                reads = ast.names_in(iterable)
+                reads = names_in(iterable)
                 return ForNode(
                     targets=targets,
                     iterable=iterable,
@@ -119,7 +120,7 @@ class _Lowering:
                     **place,
                 )
             case ast.While(condition=condition, limit=limit, body=body):
-                reads = ast.names_in(condition, limit)
+                reads = names_in(condition, limit)
                 return WhileNode(condition=condition, limit=limit, body=self._region(body), reads=reads, **place)
             case ast.Break():
                 return JumpNode(kind="break", **place)
@@ -130,19 +131,19 @@ class _Lowering:
             case ast.Beam():
                 return self._beam(statement, place)
             case ast.KeepBest(count=number, by=by):
-                return KeepNode(kind="best", count=number, by=by, reads=ast.names_in(number, by), **place)
+                return KeepNode(kind="best", count=number, by=by, reads=names_in(number, by), **place)
             case ast.KeepWhere(condition=condition):
-                return KeepNode(kind="where", count=None, by=condition, reads=ast.names_in(condition), **place)
+                return KeepNode(kind="where", count=None, by=condition, reads=names_in(condition), **place)
             case ast.KeepFirst(count=number):
-                return KeepNode(kind="first", count=number, by=None, reads=ast.names_in(number), **place)
+                return KeepNode(kind="first", count=number, by=None, reads=names_in(number), **place)
             case ast.Adopt(branch=branch):
-                return AdoptNode(branch=branch, reads=ast.names_in(branch), **place)
+                return AdoptNode(branch=branch, reads=names_in(branch), **place)
             case ast.Pin():
                 return PinNode(**place)
             case ast.Log(value=value):
-                return LogNode(value=value, reads=ast.names_in(value), **place)
+                return LogNode(value=value, reads=names_in(value), **place)
             case ast.Return(value=value):
-                return ReturnNode(value=value, reads=ast.names_in(value), **place)
+                return ReturnNode(value=value, reads=names_in(value), **place)
             case ast.Pass():
                 return None
             case _:
@@ -153,28 +154,28 @@ class _Lowering:
         match answer:
             case ast.Gen(options=options):
                 shape = self._checked.gen_shape(answer)
-                return GenNode(shape=shape, options=_named(options), reads=ast.names_in(options), **place)
+                return GenNode(shape=shape, options=named(options), reads=names_in(options), **place)
             case ast.Select(choices=choices, options=options):
                 reads_scores = self._checked.reads_scores(answer)
-                reads = ast.names_in(choices, options)
+                reads = names_in(choices, options)
                 return SelectNode(
-                    choices=choices, options=_named(options), reads_scores=reads_scores, reads=reads, **place
+                    choices=choices, options=named(options), reads_scores=reads_scores, reads=reads, **place
                 )
             case ast.Score(text=text):
-                return ScoreNode(text=text, reads=ast.names_in(text), **place)
+                return ScoreNode(text=text, reads=names_in(text), **place)
         raise AssertionError(f"no lowering for {type(answer).__name__}")
 
     def _assign(self, target: str, value: ast.Expression, place: dict[str, Any]) -> Node:
         if isinstance(value, ast.CallExpression) and (self._checked.callee(value) or self._checked.tool(value)):
             return self._call(target, value, place)
-        return LetNode(target=target, value=value, reads=ast.names_in(value), writes=(target,), **place)
+        return LetNode(target=target, value=value, reads=names_in(value), writes=(target,), **place)
 
     def _call(self, target: str | None, call: ast.CallExpression, place: dict[str, Any]) -> Node:
         callee = self._checked.callee(call) or self._checked.tool(call)
         assert callee is not None
         arguments = _bind(callee.declaration.parameters, call.arguments)
         place |= {"target": target, "writes": _written(target), "arguments": arguments}
-        place["reads"] = ast.names_in(list(arguments.values()))
+        place["reads"] = names_in(list(arguments.values()))
         if isinstance(callee, ProgramInfo):
             return CallNode(callee=callee.name, **place)
         return ToolNode(tool=_tool(callee), **place)
@@ -187,7 +188,7 @@ class _Lowering:
             arguments=_bind(fragment.parameters, statement.arguments),
             constants=dict(fragment.constants),
             body=self._region(fragment.body),
-            reads=ast.names_in(statement.arguments),
+            reads=names_in(statement.arguments),
             **place,
         )
 
@@ -197,7 +198,7 @@ class _Lowering:
             conditions=conditions,
             bodies=tuple(self._region(body) for _, body in statement.branches),
             otherwise=self._region(statement.otherwise),
-            reads=ast.names_in(conditions),
+            reads=names_in(conditions),
             **place,
         )
 
@@ -209,7 +210,7 @@ class _Lowering:
             branch=statement.branch,
             by=statement.by,
             body=self._region(statement.body),
-            reads=ast.names_in(statement.depth, statement.width, statement.branch, statement.by),
+            reads=names_in(statement.depth, statement.width, statement.branch, statement.by),
             writes=(statement.name,),
             **place,
         )
@@ -229,7 +230,7 @@ class _Lowering:
             arms=(),
             bodies=(self._region(statement.body),),
             allow_none=statement.allow_none,
-            reads=ast.names_in(over),
+            reads=names_in(over),
             **place,
         )
 
@@ -240,10 +241,6 @@ def _tool(info: ToolInfo) -> Tool:
 
 def _written(target: str | None) -> tuple[str, ...]:
     return () if target is None else (target,)
-
-
-def _named(options: Sequence[ast.Argument]) -> dict[str, ast.Expression]:
-    return {option.name: option.value for option in options if option.name is not None}
 
 
 def _bind(parameters: Sequence[ast.Parameter], arguments: Sequence[ast.Argument]) -> dict[str, ast.Expression]:

@@ -18,7 +18,6 @@ from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.reader import read
 from promptlang.grammar.shapes import Shape
-from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.interpreter.host_functions import ToolFunction, tools_of
 from promptlang.interpreter.interpreter import Interpreter
 from promptlang.interpreter.machine import Requires
@@ -198,7 +197,7 @@ class Rehearsal:
 
     def _shortest(self, shape: Shape) -> Any:
         """A short value of a shape."""
-        tokens = shortest_end(compile_constraint(shape, _vocabulary(self.tokenizer)).start(), LONGEST_CONTEXT)
+        tokens = shortest_end(compile_constraint(shape, self.tokenizer.vocabulary).start(), LONGEST_CONTEXT)
         return read(shape, self.tokenizer.decode(tokens or []))
 
 
@@ -226,9 +225,3 @@ def _requires(haste: float) -> Requires:
 
 def _ends(values: list[Any]) -> tuple[Any, Any]:
     return min(values), max(values)
-
-
-def _vocabulary(tokenizer: Tokenizer) -> Vocabulary:
-    return Vocabulary(
-        tokenizer.token_bytes, tokenizer.special_ids, tokenizer.eos_ids, tokenizer.encode, tokenizer.fingerprint
-    )

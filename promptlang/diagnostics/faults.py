@@ -399,6 +399,11 @@ def too_many_parts(span: Span, name: str, most: int) -> Diagnostic:
     )
 
 
+def type_too_deep(span: Span, name: str, most: int) -> Diagnostic:
+    fix = "put fewer types inside each other"
+    return Diagnostic("PL410", f"`{name}` nests deeper than {most} levels, written out", span, fix=fix)
+
+
 def no_logprobs(span: Span, found: str) -> Diagnostic:
     message = f"`logprobs` goes with text and numbers, not with {found}"
     return Diagnostic("PL412", message, span, fix="leave it out, or ask for the parts one by one")
@@ -417,7 +422,7 @@ def bad_constraint(span: Span, why: str) -> Diagnostic:
 
 
 def text_behind_call(span: Span, tokens: int, behind: Span) -> Diagnostic:
-    shown = _first_line(behind)
+    shown = behind.first_line.text.rstrip()
     return Diagnostic(
         "PL501",
         f"about {tokens} tokens of fixed text stand behind `{shown}`: every call computes them again",
@@ -429,7 +434,7 @@ def text_behind_call(span: Span, tokens: int, behind: Span) -> Diagnostic:
 
 
 def text_behind_branch(span: Span, tokens: int, behind: Span) -> Diagnostic:
-    shown = _first_line(behind)
+    shown = behind.first_line.text.rstrip()
     return Diagnostic(
         "PL502",
         f"about {tokens} tokens that all branches share stand behind `{shown}`: every branch computes them again",
@@ -449,7 +454,3 @@ def repeated_text(span: Span, tokens: int, loop: Span) -> Diagnostic:
         fix="put what is the same in every round before the loop, once",
         notes=(("this loop", loop),),
     )
-
-
-def _first_line(span: Span) -> str:
-    return span.text.partition("\n")[0].rstrip()

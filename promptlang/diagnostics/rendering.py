@@ -70,15 +70,15 @@ def did_you_mean(word: str, words: Iterable[str]) -> str | None:
 
 
 def render(diagnostic: Diagnostic) -> str:
-    """A diagnostic as text: code, place, message, the source line with the span underlined, the fix and the
-    notes."""
+    """A diagnostic as text: code, place, message, the source line with the span underlined, the fix and the notes.
+    What a terminal would obey is replaced."""
     lines = [f"{diagnostic.span}: {diagnostic.severity} {diagnostic.code}: {diagnostic.message}"]
     lines += excerpt(diagnostic.span)
     if diagnostic.fix is not None:
         lines.append(f"  fix: {diagnostic.fix}")
     for note, place in diagnostic.notes:
         lines.append(f"  note: {note}" if place is None else f"  note: {place}: {note}")
-    return "\n".join(lines)
+    return "\n".join(visible(line) for text in lines for line in text.split("\n"))
 
 
 def render_all(diagnostics: Sequence[Diagnostic]) -> str:
@@ -131,13 +131,18 @@ def excerpt(span: Span) -> list[str]:
     width = max(1, min(span.end - span.start, len(source_line) - column + 1))
     before, marked = source_line[: column - 1], source_line[column - 1 : column - 1 + width]
     number = str(line)
-    shown = f"{_show(before)}{_show(source_line[column - 1 :], _width(before))}"
-    mark = " " * _width(before) + "^" * max(1, _width(marked, _width(before)))
-    return [f"  {number} | {shown}", f"  {' ' * len(number)} | {mark}"]
+    start = _width(visible(before))
+    mark = " " * start + "^" * max(1, _width(visible(marked, start)))
+    return [f"  {number} | {visible(source_line)}", f"  {' ' * len(number)} | {mark}"]
 
 
-def _show(text: str, column: int = 0) -> str:
-    """Text as a terminal shows it: tabs spread out, other control characters replaced."""
+def visible(text: str, column: int = 0) -> str:
+    """Text as a terminal may show it: tabs spread out, other control characters and line breaks replaced.
+
+    Args:
+        text: what to show.
+        column: where it begins, for its tabs.
+    """
     pieces = []
     for char in text:
         piece = (
@@ -152,15 +157,12 @@ def _show(text: str, column: int = 0) -> str:
     return "".join(pieces)
 
 
-def _width(text: str, column: int = 0) -> int:
-    """The columns that text takes on a terminal from `column` on."""
-    start = column
-    for char in text:
-        if char == "\t":
-            column += TAB_WIDTH - column % TAB_WIDTH
-        elif not unicodedata.combining(char) and unicodedata.category(char) not in ("Cf", "Mn", "Me"):
-            column += 2 if unicodedata.east_asian_width(char) in "WF" else 1
-    return column - start
+def _width(text: str) -> int:
+    """The columns that visible text takes on a terminal."""
+    shown = [
+        char for char in text if not unicodedata.combining(char) and unicodedata.category(char) not in ("Mn", "Me")
+    ]
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in shown)
 
 
 def _count(number: int, noun: str) -> str:

@@ -57,6 +57,15 @@ class Span:
     def text(self) -> str:
         return self.source.text[self.start : self.end]
 
+    @property
+    def first_line(self) -> "Span":
+        """The part that stands on the first line."""
+        return Span(self.source, self.start, self.start + len(self.text.partition("\n")[0].rstrip("\r")))
+
+    @property
+    def first_word(self) -> "Span":
+        return Span(self.source, self.start, self.start + len(self.text.split()[0]))
+
     def __str__(self) -> str:
         line, column = self.position
         return f"{self.source.name}:{line}:{column}"

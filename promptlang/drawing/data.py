@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from promptlang.drawing.picture import Picture, Step, kind_of
+from promptlang.drawing.picture import Picture, Step, kind_name
 
 FORMAT = "promptlang-graph"
 VERSION = 1
@@ -29,7 +29,7 @@ def _program(picture: Picture) -> dict[str, Any]:
         "pruned": [
             {
                 "id": finding.node.id,
-                "kind": kind_of(finding.node),
+                "kind": kind_name(finding.node),
                 "line": finding.node.span.position.line,
                 "parent": finding.around,
                 "after": finding.after,

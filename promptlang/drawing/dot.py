@@ -8,35 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from shutil import which
-from textwrap import wrap
 
-from promptlang.compiler.graph import AdoptNode, BeamNode, CallNode, ForkNode, KeepNode, Node, PinNode, ToolNode
-from promptlang.compiler.passes.findings import Finding
-from promptlang.drawing.picture import Flow, Group, Picture, Step, all_steps, one_line
+from promptlang.compiler.graph import BeamNode, ForkNode
+from promptlang.drawing import boxes
+from promptlang.drawing.boxes import ASKS, DATA, FAINT, FONT, FORK, INK, PRUNES, ROWS
+from promptlang.drawing.picture import Flow, Group, Picture, Step, one_line, shared_tokens
 from promptlang.drawing.tokens import counted
 from promptlang.drawing.tree import short
 from promptlang.syntax.ast import Expression, Literal
 
-SHARED = "#cfe3f7"
-PLAIN = "#f4f4f2"
-ANSWER = "#ffd9a0"
-PRUNES = "#f6c4c0"
-ASKS = "#e6dcf2"
-FORK = "#1f5f9e"
-RESULT = "#cde8cf"
-INK = "#222222"
-FAINT = "#8a8a8a"
-DATA = "#b07a2a"
-FONT = "Helvetica"
-
-COLUMNS = 46
-LINES = 5
 MOST_EDGES = 4
 """Branches drawn as arrows of their own."""
-
-ANSWERS = ("gen", "select", "score")
-ROWS = ("text", "let", "log", "pin", *ANSWERS)
-"""What stands as a row in the box of its turn."""
 
 
 class GraphvizMissingError(Exception):
@@ -68,7 +50,7 @@ def dot(pictures: Sequence[Picture]) -> str:
     ]
     for index, picture in enumerate(pictures):
         lines += _Program(picture, f"p{index}").lines()
-    return "\n".join([*lines, *_legend(pictures), "}"]) + "\n"
+    return "\n".join([*lines, *boxes.legend(pictures), "}"]) + "\n"
 
 
 @dataclass(frozen=True)
@@ -129,9 +111,11 @@ class _Program:
     def _start(self) -> str:
         graph = self.picture.graph
         parameters = ", ".join(parameter.name for parameter in graph.parameters)
-        rows = [_row(f"<b>{escape(graph.name)}</b>({escape(parameters)})")]
+        rows = [boxes.row(f"<b>{escape(graph.name)}</b>({escape(parameters)})")]
         if self.picture.first_tokens:
-            rows.append(_row(_small(f"every run begins with the same {counted(self.picture.first_tokens)} of text")))
+            rows.append(
+                boxes.row(boxes.small(f"every run begins with the same {counted(self.picture.first_tokens)} of text"))
+            )
         return self._write(rows, "white")
 
     # Steps -------------------------------------------------------------------------------------------
@@ -162,9 +146,9 @@ class _Program:
 
     def _box(self, step: Step, tails: list[_Tail]) -> list[_Tail]:
         inner = step.groups[0].steps if step.kind == "turn" else (step,)
-        rows = [_head(step, inner)] if step.kind == "turn" or step.tokens else []
-        rows += [row for one in inner for row in _content(one)]
-        name = self._write(rows, _fill(step))
+        rows = [boxes.head(step, inner)] if step.kind == "turn" or step.tokens else []
+        rows += [row for one in inner for row in boxes.content(one)]
+        name = self._write(rows, boxes.fill(step))
         for one in (step, *inner):
             self.places[one.node.id] = name if one is step and step.kind == "turn" else f"{name}:n{one.node.id}"
         self._join(tails, name)
@@ -218,7 +202,7 @@ class _Program:
         start = self._point()
         self._join(tails, start)
         ends = self._steps(step.groups[0].steps, [_Tail(start)])
-        asked = self._write([_row(f"<b>{_lines(step.label)}</b>", port=step.node.id)], ASKS)
+        asked = self._write([boxes.row(f"<b>{boxes.lines(step.label)}</b>", port=step.node.id)], ASKS)
         self.places[step.node.id] = f"{asked}:n{step.node.id}"
         self._join(ends, asked)
         self.out.append("}")
@@ -238,8 +222,10 @@ class _Program:
         starts = [_Tail(name, f'color="{FORK}"')] * min(ways or 3, MOST_EDGES)
         ends = self._steps(step.groups[0].steps, starts)
         ranked = [
-            _row(f"<b>by {escape(one_line(node.by.span.text))}</b>"),
-            _row(_small(f"the best {one_line(node.width.span.text)} paths of all go on, the others are pruned")),
+            boxes.row(f"<b>by {escape(one_line(node.by.span.text))}</b>"),
+            boxes.row(
+                boxes.small(f"the best {one_line(node.width.span.text)} paths of all go on, the others are pruned")
+            ),
         ]
         last = self._write(ranked, PRUNES)
         self._join(ends, last)
@@ -253,15 +239,15 @@ class _Program:
 
     def _dark_box(self, step: Step, notes: Sequence[str]) -> str:
         """Where branches begin."""
-        rows = [_row(f'<font color="white"><b>{escape(step.label)}</b></font>', port=step.node.id)]
-        rows += [_row(f'<font color="white" point-size="9">{escape(text)}</font>') for text in notes]
+        rows = [boxes.row(f'<font color="white"><b>{escape(step.label)}</b></font>', port=step.node.id)]
+        rows += [boxes.row(f'<font color="white" point-size="9">{escape(text)}</font>') for text in notes]
         name = self._write(rows, FORK)
         self.places[step.node.id] = f"{name}:n{step.node.id}"
         return name
 
     def _result(self, node: ForkNode | BeamNode, note: str) -> str:
         """What branches leave."""
-        name = self._write([_row(f"<b>{escape(node.name)}</b>"), _row(_small(note))], "white", "")
+        name = self._write([boxes.row(f"<b>{escape(node.name)}</b>"), boxes.row(boxes.small(note))], "white", "")
         self.results[node.id, node.name] = name
         return name
 
@@ -310,7 +296,7 @@ class _Program:
         return notes
 
     def _shared_notes(self, step: Step) -> list[str]:
-        shared = _shared_tokens(self.picture.steps, step.node.id)
+        shared = shared_tokens(self.picture.steps, step.node.id)
         return [f"branches share what is blue: {counted(shared)} of text, data and answers"] if shared else []
 
     # Data and what is gone ---------------------------------------------------------------------------
@@ -333,132 +319,13 @@ class _Program:
 
     def _pruned(self, start: str) -> None:
         for finding in self.picture.pruned:
-            name = self._write(_gone(finding), "white", f', fontcolor="{FAINT}"', "rounded,dashed")
+            name = self._write(boxes.gone(finding), "white", f', fontcolor="{FAINT}"', "rounded,dashed")
             self.places[finding.node.id] = name
             anchors = [self.places[place] for place in (finding.after, finding.around) if place in self.places]
             anchor = (anchors or [start])[0].split(":")[0]
             self._edge(anchor, name, f'style=dashed, color="{FAINT}", arrowhead=none')
 
 
-def _row(content: str, fill: str | None = None, port: int | None = None) -> str:
-    colour = f' bgcolor="{fill}"' if fill else ""
-    place = f' port="n{port}"' if port is not None else ""
-    return f'<tr><td align="left" balign="left"{colour}{place}>{content}</td></tr>'
-
-
-def _small(text: str) -> str:
-    return f'<font point-size="9" color="{FAINT}">{escape(text)}</font>' if text else ""
-
-
-def _lines(text: str) -> str:
-    """A text wrapped, and cut where it is long."""
-    lines = [part for line in text.strip("\n").split("\n") for part in wrap(line, COLUMNS) or [""]]
-    if len(lines) > LINES:
-        lines = [*lines[: LINES - 1], f"… {len(lines) - LINES + 1} more lines"]
-    return "<br/>".join(escape(line) or " " for line in lines)
-
-
-def _fill(step: Step) -> str:
-    if step.kind == "keep":
-        return PRUNES
-    if step.kind == "require":
-        return ASKS
-    if step.kind == "return":
-        return RESULT
-    if step.kind not in ("turn", "text", *ANSWERS):
-        return "white"
-    return SHARED if step.is_shared else PLAIN
-
-
-def _head(step: Step, inner: Sequence[Step]) -> str:
-    """The line above a box's rows: who speaks, and how long the text is."""
-    tokens = sum(one.tokens or 0 for one in inner)
-    said = counted(tokens) if tokens else ""
-    role = f'<font point-size="9"><b>{escape(step.label)}</b>  </font>' if step.kind == "turn" else ""
-    return _row(role + _small(said))
-
-
-def _content(step: Step) -> list[str]:
-    said = _lines(step.label)
-    if step.kind in (*ANSWERS, "keep", "adopt", "return"):
-        said = f"<b>{said}</b>"
-    rows = [_row(said, ANSWER if step.kind in ANSWERS else None, step.node.id)]
-    return rows + ([_row(_small(note))] if (note := _note(step.node)) else [])
-
-
-def _note(node: Node) -> str:
-    """What a newcomer may not know of a step."""
-    match node:
-        case KeepNode(kind="where"):
-            return "else this branch is pruned"
-        case KeepNode(kind="first"):
-            return "the slower branches are pruned"
-        case KeepNode():
-            return "the other branches are pruned"
-        case AdoptNode():
-            return "the conversation goes on from this branch"
-        case CallNode():
-            return "on a prompt of its own, beside what follows"
-        case ToolNode():
-            return "outside the model: what follows here waits for it"
-        case PinNode():
-            return "stays in the cache"
-    return ""
-
-
-def _gone(finding: Finding) -> list[str]:
-    label = short(finding.node.span.text.split("\n", 1)[0])
-    why = _small(f"{finding.what} ({finding.name})")
-    return [_row(f'<font color="{FAINT}"><s>{escape(label)}</s></font>'), _row(why)]
-
-
 def _count(number: Expression | None) -> int | None:
     """A number, where the program says it itself."""
     return number.value if isinstance(number, Literal) and isinstance(number.value, int) else None
-
-
-def _shared_tokens(steps: Sequence[Step], fork: int) -> int | None:
-    """Tokens of fixed text on the prompt from which a fork's branches start, its head included; None where the fork is
-    not among the steps. What an adopted branch brings is not counted."""
-    total = 0
-    for step in steps:
-        head = sum(_own_tokens(group.steps) for group in step.groups if group.name == "head")
-        if step.node.id == fork:
-            return total + head
-        for group in step.groups:
-            inside = _shared_tokens(group.steps, fork)
-            if inside is not None:
-                return total + head + inside
-        total += _own_tokens([step])
-    return None
-
-
-def _own_tokens(steps: Sequence[Step]) -> int:
-    """Tokens of the fixed text that steps add to their prompt."""
-    inner = sum(
-        _own_tokens(group.steps) for step in steps if step.kind not in ("fork", "beam") for group in step.groups
-    )
-    return inner + sum(step.tokens or 0 for step in steps)
-
-
-def _legend(pictures: Sequence[Picture]) -> list[str]:
-    """What the colours mean; only those that are there."""
-    kinds = {step.kind for picture in pictures for step in all_steps(picture.steps)}
-    shared = any(step.is_shared for picture in pictures for step in all_steps(picture.steps))
-    meanings = [
-        (SHARED, "shared: computed once for all branches behind it", shared),
-        (ANSWER, "written by the model", bool(kinds & set(ANSWERS))),
-        (PRUNES, "prunes branches", bool(kinds & {"keep", "beam"})),
-        (ASKS, "asked: where it is not met, its frame is done again", "require" in kinds),
-        (PLAIN, "text of this branch alone", True),
-        ("white", "crossed out: taken out by a pass, never runs", any(picture.pruned for picture in pictures)),
-    ]
-    rows = "".join(
-        f'<tr><td bgcolor="{colour}" border="1" color="{FAINT}" width="16"></td>'
-        f'<td align="left"><font point-size="9">{meaning}</font></td></tr>'
-        for colour, meaning, is_there in meanings
-        if is_there
-    )
-    dotted = f'<tr><td><font color="{DATA}">┈▸</font></td><td align="left"><font point-size="9">data</font></td></tr>'
-    table = f'<table border="0" cellborder="0" cellspacing="4">{rows}{dotted}</table>'
-    return [f"  legend [label=<{table}>];"]

@@ -17,7 +17,8 @@ from promptlang.compiler.graph import (
     UseNode,
 )
 from promptlang.compiler.passes.findings import Finding
-from promptlang.syntax.ast import Template, names_in
+from promptlang.syntax.ast import Template
+from promptlang.syntax.walk import names_in
 
 Count = Callable[[str], int]
 """How many tokens a text has."""
@@ -108,6 +109,30 @@ def all_steps(steps: Sequence[Step]) -> Iterator[Step]:
             yield from all_steps(group.steps)
 
 
+def shared_tokens(steps: Sequence[Step], fork: int) -> int | None:
+    """Tokens of fixed text on the prompt from which a fork's branches start, its head included; None where the fork is
+    not among the steps. What an adopted branch brings is not counted."""
+    total = 0
+    for step in steps:
+        head = sum(_own_tokens(group.steps) for group in step.groups if group.name == "head")
+        if step.node.id == fork:
+            return total + head
+        for group in step.groups:
+            inside = shared_tokens(group.steps, fork)
+            if inside is not None:
+                return total + head + inside
+        total += _own_tokens([step])
+    return None
+
+
+def _own_tokens(steps: Sequence[Step]) -> int:
+    """Tokens of the fixed text that steps add to their prompt."""
+    inner = sum(
+        _own_tokens(group.steps) for step in steps if step.kind not in ("fork", "beam") for group in step.groups
+    )
+    return inner + sum(step.tokens or 0 for step in steps)
+
+
 class _Building:
     """Goes through a program backwards, for a step is shared by the forks behind it."""
 
@@ -131,7 +156,7 @@ class _Building:
             tokens = self._count("".join(part for part in node.text.parts if isinstance(part, str)))
         return Step(
             node=node,
-            kind=kind_of(node),
+            kind=kind_name(node),
             label=label_of(node),
             is_shared=forks_later,
             tokens=tokens,
@@ -158,7 +183,7 @@ class _Building:
                     yield Group("body", self.region(inner, forks_later))
 
 
-def kind_of(node: Node) -> str:
+def kind_name(node: Node) -> str:
     """A node's kind, as the language calls it."""
     return type(node).__name__.removesuffix("Node").lower()
 

@@ -32,7 +32,7 @@ def _steps(steps: Sequence[Step], indent: str) -> Iterator[tuple[str, str]]:
         tokens = f"  {counted(step.tokens)}" if step.tokens is not None else ""
         notes = "".join(f"  ({note})" for note in step.notes)
         mark = "=" if step.is_shared else " "
-        yield mark, f"{line:4}  {indent}{describe(step)}{tokens}{notes}"
+        yield mark, f"{line:4}  {indent}{_line_of(step)}{tokens}{notes}"
         for group in step.groups:
             yield from _group(group, indent + "  ")
 
@@ -46,7 +46,7 @@ def _group(group: Group, indent: str) -> Iterator[tuple[str, str]]:
     yield from _steps(group.steps, indent + "  ")
 
 
-def describe(step: Step) -> str:
+def _line_of(step: Step) -> str:
     """A step on one line; its own words where the line alone would not say what it is."""
     if step.kind == "text":
         return f'"{short(step.label)}"'

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 from promptlang.compiler.graph import Graph, Tool, ToolNode
 from promptlang.compiler.passes.facts import called_by
 from promptlang.grammar.reader import validate
+from promptlang.grammar.shapes import describe
 from promptlang.syntax.loader import shown_path
+from promptlang.values.budget import MOST_DEPTH
 from promptlang.values.conversion import from_json, to_json
-from promptlang.values.expressions import MOST_DEPTH
-from promptlang.values.types import describe
 from promptlang.values.values import Value
 
 ToolFunction: TypeAlias = Callable[..., Any]

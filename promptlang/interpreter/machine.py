@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from promptlang.compiler.graph import Graph, Node, Region
-from promptlang.grammar.constraint import ConstraintError
+from promptlang.grammar.errors import ConstraintError
 from promptlang.interpreter.host_functions import ToolFunction
 from promptlang.interpreter.loop import EngineLoop
 from promptlang.interpreter.run import Frame, Run, RunError

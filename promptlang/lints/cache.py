@@ -8,12 +8,25 @@ answer usually speaks of it.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from promptlang.compiler.graph import CallNode, ForkNode, ForNode, Graph, Node, Region, UseNode, WhileNode, walk
+from promptlang.compiler.graph import (
+    BeamNode,
+    CallNode,
+    ForkNode,
+    ForNode,
+    Graph,
+    Node,
+    Region,
+    RequireNode,
+    UseNode,
+    WhileNode,
+    walk,
+)
 from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Span
 from promptlang.lints.reading import Piece, Reading, known_constants
-from promptlang.syntax.ast import Expression, names_in
+from promptlang.syntax.ast import Expression
+from promptlang.syntax.walk import names_in
 from promptlang.values.values import Value
 
 WORTH_SAYING = 32
@@ -28,7 +41,7 @@ Count = Callable[[str], int]
 
 @dataclass(frozen=True)
 class _Call:
-    """A call of a program; `is_again` says whether it stands in a loop or a fork."""
+    """A call of a program; `is_again` says whether it stands in what may run several times."""
 
     caller: Graph
     node: CallNode
@@ -144,14 +157,14 @@ def _all_calls(graphs: Graphs) -> Calls:
             node, again = waiting.pop()
             if isinstance(node, CallNode):
                 found.setdefault(node.callee, []).append(_Call(caller, node, again))
-            again = again or isinstance(node, ForNode | WhileNode | ForkNode)
+            again = again or isinstance(node, ForNode | WhileNode | ForkNode | BeamNode | RequireNode)
             waiting += [(held, again) for region in node.regions for held in region.nodes]
     return found
 
 
 def _runs_often(graph: Graph, calls: Calls) -> bool:
-    """Whether a program may run more than once: over rows of data, from several places, in a loop or a fork, or from a
-    program that does."""
+    """Whether a program may run more than once: over rows of data, from several places, in what may run several times,
+    or from a program that does."""
     seen: set[str] = set()
     while graph.name not in seen:
         seen.add(graph.name)
@@ -171,13 +184,24 @@ def _sharing(region: Region, values: dict[str, Value]) -> Iterator[tuple[Node, d
     """The forks and loops of a region, at any depth, each with the constants that are known there."""
     for node in region.nodes:
         inner = values
-        if isinstance(node, ForkNode | ForNode | WhileNode):
+        if isinstance(node, ForkNode | ForNode | WhileNode) and not _runs_once(node, values):
             yield node, values
         if isinstance(node, UseNode):
             names = {parameter.name for parameter in node.parameters} | set(_bound_in(node.body))
             inner = known_constants(node.constants, *names)
         for held in node.regions:
             yield from _sharing(held, inner)
+
+
+def _runs_once(node: ForkNode | ForNode | WhileNode, values: dict[str, Value]) -> bool:
+    """Whether there is surely one branch or one round at most."""
+    match node:
+        case ForNode(iterable=number) | WhileNode(limit=number) | ForkNode(over=number) if number is not None:
+            known = Reading(values, set()).value(number)
+            if known is not None:
+                [over] = known
+                return len(over) < 2 if isinstance(over, list) else over in (0, 1)
+    return False
 
 
 def _in_rounds(node: Node, values: dict[str, Value], count: Count) -> Iterator[Diagnostic]:

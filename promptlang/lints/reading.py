@@ -24,7 +24,8 @@ from promptlang.compiler.graph import (
 )
 from promptlang.compiler.passes.facts import inside
 from promptlang.diagnostics.source import Span
-from promptlang.syntax.ast import Expression, Template, names_in
+from promptlang.syntax.ast import Expression, Template
+from promptlang.syntax.walk import names_in
 from promptlang.values.builtins import FUNCTIONS
 from promptlang.values.expressions import EvaluationError, evaluate
 from promptlang.values.values import Value, render_text
@@ -118,7 +119,7 @@ class Reading:
             elif self._differs(part):
                 self.pieces.append(Piece(_span_of_hole(part), None))
             else:
-                known = self._value(part)
+                known = self.value(part)
                 self.pieces.append(Piece(_span_of_hole(part), "" if known is None else render_text(known[0])))
 
     # Variables ----------------------------------------------------------------------------------------------
@@ -126,7 +127,7 @@ class Reading:
     def _differs(self, *expressions: Expression) -> bool:
         return not self.varying.isdisjoint(names_in(expressions))
 
-    def _value(self, expression: Expression) -> tuple[Value] | None:
+    def value(self, expression: Expression) -> tuple[Value] | None:
         """An expression's value in a tuple; None where it is not known."""
         if not all(name in self.values or name in FUNCTIONS for name in names_in(expression)):
             return None
@@ -137,7 +138,7 @@ class Reading:
 
     def assign(self, name: str, expression: Expression, scope: "Reading") -> None:
         """Bind a name to what an expression means in a scope."""
-        differs, known = scope._differs(expression), scope._value(expression)
+        differs, known = scope._differs(expression), scope.value(expression)
         self._forget(name)
         if differs:
             self.varying.add(name)
@@ -167,7 +168,7 @@ class Reading:
 
     def _if(self, node: IfNode) -> bool:
         for condition, body in zip(node.conditions, node.bodies, strict=True):
-            known = None if self._differs(condition) else self._value(condition)
+            known = None if self._differs(condition) else self.value(condition)
             if known is None:
                 return self._skip(node)
             if known[0]:
@@ -175,7 +176,7 @@ class Reading:
         return self.region(node.otherwise)
 
     def _for(self, node: ForNode) -> bool:
-        known = None if self._differs(node.iterable) else self._value(node.iterable)
+        known = None if self._differs(node.iterable) else self.value(node.iterable)
         items: Any = None if known is None else known[0]
         jumps = any(isinstance(inner, JumpNode) for inner in inside([node]))
         if not isinstance(items, list) or len(items) > MOST_ROUNDS or len(node.targets) > 1 or jumps:

@@ -3,15 +3,17 @@
 Nodes are frozen; two nodes are equal when they say the same, wherever they stand (spans don't take part).
 """
 
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+import re
+from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
 from promptlang.diagnostics.source import Source, Span
 
+_CLOSING = re.compile(r"(?:\s*\))*")
+
 
 @dataclass(frozen=True, kw_only=True)
-class Node:
+class AstNode:
     """Anything that stands somewhere in a source."""
 
     span: Span = field(repr=False, compare=False)
@@ -20,7 +22,7 @@ class Node:
 # Expressions -----------------------------------------------------------------------------------------
 
 
-class Expression(Node):
+class Expression(AstNode):
     """Evaluated by our own evaluator; never calls a model."""
 
 
@@ -77,10 +79,29 @@ class Unary(Expression):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Binary(Expression):
-    operator: OneOf["+", "-", "*", "/", "//", "%", "**", "and", "or"]
-    left: Expression
-    right: Expression
+class Arithmetic(Expression):
+    """Operators that bind alike, from left to right: `first op1 second op2 third`. (`**` goes from right to left, so it
+    has one operator.)"""
+
+    first: Expression
+    rest: tuple[tuple[OneOf["+", "-", "*", "/", "//", "%", "**"], Expression], ...]
+
+    def span_to(self, number: int) -> Span:
+        """Where the operations up to one stand, which is counted from 0: to the end of its operand and the brackets
+        around that."""
+        if number == len(self.rest) - 1:
+            return self.span
+        closing = _CLOSING.match(self.span.source.text, self.rest[number][1].span.end)
+        assert closing is not None
+        return Span(self.span.source, self.span.start, closing.end())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Logic(Expression):
+    """`first and second and third`, or the same with `or`."""
+
+    operator: OneOf["and", "or"]
+    operands: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +144,7 @@ class Comprehension(Expression):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Argument(Node):
+class Argument(AstNode):
     """An argument of a call; `name` is None where it is positional."""
 
     name: str | None
@@ -142,28 +163,10 @@ class CallExpression(Expression):
     arguments: tuple[Argument, ...]
 
 
-def names_in(*values: Any) -> frozenset[str]:
-    """The names of variables that expressions read (names bound inside a comprehension are not among them)."""
-    found: set[str] = set()
-    stack = list(values)
-    while stack:
-        value = stack.pop()
-        if isinstance(value, Name):
-            found.add(value.name)
-        elif isinstance(value, Comprehension):
-            inside = names_in(value.item, value.condition) - set(value.targets)
-            found |= inside | names_in(value.iterable)
-        elif isinstance(value, Node) and is_dataclass(value):
-            stack += [getattr(value, item.name) for item in fields(value) if item.name != "span"]
-        elif isinstance(value, tuple | list):
-            stack += value
-    return frozenset(found)
-
-
 # Types -----------------------------------------------------------------------------------------------
 
 
-class TypeExpression(Node):
+class TypeExpression(AstNode):
     """A type as written."""
 
 
@@ -243,7 +246,7 @@ class GrammarType(TypeExpression):
 # Statements ------------------------------------------------------------------------------------------
 
 
-class Statement(Node):
+class Statement(AstNode):
     """A line of a block."""
 
 
@@ -265,7 +268,7 @@ class Role(Statement):
     body: Block
 
 
-class Answer(Node):
+class Answer(AstNode):
     """What extends the prompt with model output (`gen`, `select`) or asks the model about it (`score`)."""
 
 
@@ -366,7 +369,7 @@ class Pin(Statement):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arm(Node):
+class Arm(AstNode):
     """`arm name:` in a fork."""
 
     name: str
@@ -462,23 +465,11 @@ class Return(Statement):
     value: Expression
 
 
-def blocks_of(statement: Statement) -> tuple[Block, ...]:
-    """The blocks inside a statement, in order."""
-    match statement:
-        case If(branches=branches, otherwise=otherwise):
-            return (*(body for _, body in branches), otherwise)
-        case ForkArms(arms=arms):
-            return tuple(arm.body for arm in arms)
-        case Role() | For() | While() | ForkCount() | ForkEach() | Beam():
-            return (statement.body,)
-    return ()
-
-
 # Declarations ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
-class Declaration(Node):
+class Declaration(AstNode):
     """`doc` is the docstring or the `##` comment above; `name_span` is where the name stands."""
 
     name: str
@@ -487,7 +478,7 @@ class Declaration(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameter(Node):
+class Parameter(AstNode):
     """`name: type = default`; the type is `str` where none is written."""
 
     name: str
@@ -540,7 +531,7 @@ class Import(Declaration):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Module(Node):
+class Module(AstNode):
     """A file: its docstring and its declarations, in order."""
 
     source: Source = field(repr=False, compare=False)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from lark import Token, Tree, v_args
+from lark import Token, v_args
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
@@ -14,19 +14,9 @@ from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Source, Span
 from promptlang.syntax import ast
 from promptlang.syntax.strings import Hole, read_string
+from promptlang.syntax.walk import has_turns
 
 MOST_DIGITS = 1000
-
-
-def deepest(tree: Tree[Token], source: Source) -> tuple[int, Span]:
-    """How deep a tree is, and where."""
-    depths: dict[int, tuple[int, Meta]] = {}
-    for node in tree.iter_subtrees():
-        below = [depths[id(child)] for child in node.children if isinstance(child, Tree)]
-        depth, meta = max(below, key=lambda found: found[0], default=(0, node.meta))
-        depths[id(node)] = (depth + 1, meta)
-    depth, meta = depths[id(tree)]
-    return depth, Span(source, getattr(meta, "start_pos", 0), getattr(meta, "end_pos", 0))
 
 
 @v_args(inline=True, meta=True)
@@ -50,7 +40,7 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
 
     # Places ------------------------------------------------------------------------------------------
 
-    def _span(self, meta: Meta, body: Sequence[ast.Node] | None = None) -> Span:
+    def _span(self, meta: Meta, body: Sequence[ast.AstNode] | None = None) -> Span:
         """From a rule's first character to its last; where it has a body, to the end of that (an empty one:
         of its first line)."""
         if body is None:
@@ -122,12 +112,12 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
     def _documented(self, meta: Meta, body: ast.Block) -> tuple[str | None, ast.Block]:
         """The docstring of a body, and the rest. In a body without turns the first string is prompt text."""
         comment = self._comment_above(meta.start_pos)
-        if len(body) > 1 and isinstance(body[0], ast.Text) and body[0].value.constant is not None and _has_turns(body):
+        if len(body) > 1 and isinstance(body[0], ast.Text) and body[0].value.constant is not None and has_turns(body):
             return comment or body[0].value.constant, body[1:]
         return comment, body
 
     def _declared(
-        self, meta: Meta, name: Token, doc: str | None, body: Sequence[ast.Node] | None = None
+        self, meta: Meta, name: Token, doc: str | None, body: Sequence[ast.AstNode] | None = None
     ) -> dict[str, Any]:
         return {"name": str(name), "name_span": self._token_span(name), "doc": doc, "span": self._span(meta, body)}
 
@@ -413,14 +403,17 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
     ) -> ast.Conditional:
         return ast.Conditional(condition=condition, then=then, otherwise=otherwise, span=self._span(meta))
 
-    def binary(self, meta: Meta, left: ast.Expression, operator: Token, right: ast.Expression) -> ast.Binary:
-        return ast.Binary(operator=str(operator), left=left, right=right, span=self._span(meta))  # type: ignore[arg-type]
+    def logic(self, meta: Meta, *parts: Any) -> ast.Logic:
+        return ast.Logic(operator=str(parts[1]), operands=parts[::2], span=self._span(meta))  # type: ignore[arg-type]
+
+    def arithmetic(self, meta: Meta, first: ast.Expression, *rest: Any) -> ast.Arithmetic:
+        return ast.Arithmetic(first=first, rest=_operations(map(str, rest[::2]), rest[1::2]), span=self._span(meta))
 
     def unary(self, meta: Meta, operator: Token, operand: ast.Expression) -> ast.Unary:
         return ast.Unary(operator=str(operator), operand=operand, span=self._span(meta))  # type: ignore[arg-type]
 
     def comparison(self, meta: Meta, first: ast.Expression, *rest: Any) -> ast.Comparison:
-        return ast.Comparison(first=first, rest=tuple(zip(rest[::2], rest[1::2], strict=True)), span=self._span(meta))
+        return ast.Comparison(first=first, rest=_operations(rest[::2], rest[1::2]), span=self._span(meta))
 
     def comparator(self, meta: Meta, *tokens: Token) -> str:
         return " ".join(self._source.text[meta.start_pos : meta.end_pos].split())
@@ -525,10 +518,9 @@ class AstBuilder(Transformer_NonRecursive[Token, Any]):
         return string.constant or ""
 
 
+def _operations(operators: Iterable[Any], operands: Iterable[ast.Expression]) -> tuple[Any, ...]:
+    return tuple(zip(operators, operands, strict=True))
+
+
 def _block(lines: Iterable[ast.Statement | None]) -> ast.Block:
     return tuple(line for line in lines if line is not None)
-
-
-def _has_turns(body: ast.Block) -> bool:
-    """Whether a body has chat turns, at any depth."""
-    return any(isinstance(statement, ast.Role) or any(map(_has_turns, ast.blocks_of(statement))) for statement in body)

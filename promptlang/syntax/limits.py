@@ -1,4 +1,7 @@
-"""Limits of a run that the checker knows, too."""
+"""Limits that the parser and the checker hold a program to."""
+
+MOST_NESTING = 100
+"""How many statements, expressions and types, or brackets, stand inside each other."""
 
 MOST_BRANCHES = 4096
 """Branches of one fork, and of all rounds of one beam."""

@@ -16,7 +16,6 @@ from typing import NamedTuple, cast
 
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
-from lark.lark import PostLex
 from lark.lexer import BasicLexer, ContextualLexer, LexerState
 from lark.utils import TextSlice
 
@@ -24,14 +23,14 @@ from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Source, Span
 from promptlang.syntax import ast
-from promptlang.syntax.ast_builder import AstBuilder, deepest
-from promptlang.syntax.unexpected import Unexpected, explain
+from promptlang.syntax.ast_builder import AstBuilder
+from promptlang.syntax.indentation import Indentation, indentation_after
+from promptlang.syntax.limits import MOST_NESTING
+from promptlang.syntax.unexpected import Unexpected, diagnose
+from promptlang.syntax.walk import deepest
 
 MOST_ERRORS = 50
-MOST_NESTING = 100
 
-_OPENING = {"LPAR", "LSQB", "LBRACE"}
-_CLOSING = {"RPAR", "RSQB", "RBRACE"}
 _LAYOUT = {"_NEWLINE", "_INDENT", "_DEDENT", "$END"}
 
 
@@ -53,9 +52,9 @@ def parse(source: Source) -> Parsed:
 
 def tokenise(source: Source) -> list[Token]:
     """The tokens of a file that has no errors, in order; line breaks and indentation, as blocks have them, included."""
-    one_pass = _Pass(source, "file", TextSlice(source.text, 0, len(source.text)), [])
-    one_pass.run()
-    return one_pass.tokens
+    reading = _Run(source, "file", TextSlice(source.text, 0, len(source.text)), [])
+    reading.run()
+    return reading.tokens
 
 
 def parse_statements(source: Source) -> tuple[ast.Block, list[Diagnostic]]:
@@ -81,17 +80,24 @@ class _Parser:
     def parse(self, start: str, begin: int = 0, end: int | None = None) -> object:
         """The AST of a stretch; None where nothing could be made of it."""
         text = TextSlice(self._source.text, begin, len(self._source.text) if end is None else end)
-        tree = _Pass(self._source, start, text, self._diagnostics).run()
+        run = _Run(self._source, start, text, self._diagnostics)
+        tree = run.run()
         if tree is None:
             return None
-        depth, span = deepest(tree, self._source)
-        if depth > MOST_NESTING:
-            self._diagnostics.append(faults.too_deep(span, MOST_NESTING))
+        parsed = self._builder.transform(tree)
+        too_deep = None if start == "hole" else run.too_deep or _too_deep(parsed)
+        if too_deep is not None:
+            self._diagnostics.append(faults.too_deep(too_deep, MOST_NESTING))
             return None
-        return self._builder.transform(tree)
+        return parsed
 
     def _hole(self, begin: int, end: int) -> ast.Expression | None:
         return cast(ast.Expression | None, self.parse("hole", begin, end))
+
+
+def _too_deep(parsed: object) -> Span | None:
+    depth, innermost = deepest(parsed)
+    return innermost.span if innermost is not None and depth > MOST_NESTING else None
 
 
 @cache
@@ -101,7 +107,7 @@ def _lark() -> Lark:
         grammar,
         parser="lalr",
         lexer="contextual",
-        postlex=Layout(),
+        postlex=Indentation(),
         start=["file", "statements", "hole"],
         propagate_positions=True,
         maybe_placeholders=True,
@@ -120,69 +126,11 @@ def _table_file() -> str | None:
     return str(folder / "grammar.tables") if os.access(folder, os.W_OK) else None
 
 
-class Layout(PostLex):
-    """Indentation to tokens: line breaks inside brackets vanish, deeper and shallower lines become _INDENT
-    and _DEDENT.
-
-    Attributes:
-        blocks: the indentations of each open block, outermost first (a block has several where a line was out
-            of step).
-        brackets: the brackets that are open.
-        misaligned: line breaks before lines that fit no block.
-    """
-
-    always_accept = ("_NEWLINE",)
-
-    def __init__(self) -> None:
-        self.blocks = [[""]]
-        self.brackets: list[Token] = []
-        self.misaligned: list[Token] = []
-
-    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        for token in stream:
-            self.count(token)
-            if token.type != "_NEWLINE":
-                yield token
-            elif not self.brackets:
-                yield from self._line_break(token)
-        for _ in self.blocks[1:]:
-            yield Token("_DEDENT", "")
-
-    def count(self, token: Token) -> None:
-        """Keep count of open brackets."""
-        if token.type in _OPENING:
-            self.brackets.append(token)
-        elif token.type in _CLOSING and self.brackets:
-            self.brackets.pop()
-
-    def _line_break(self, token: Token) -> Iterator[Token]:
-        yield token
-        indentation = indentation_after(token)
-        if indentation in self.blocks[-1]:
-            return
-        if any(indentation.startswith(outer) for outer in self.blocks[-1]):
-            self.blocks.append([indentation])
-            yield Token.new_borrow_pos("_INDENT", indentation, token)
-            return
-        is_known = any(indentation in block for block in self.blocks)
-        while indentation not in self.blocks[-1] and (is_known or len(self.blocks[-2][0]) > len(indentation)):
-            self.blocks.pop()
-            yield Token.new_borrow_pos("_DEDENT", indentation, token)
-        if not is_known:
-            self.blocks[-1].append(indentation)
-            self.misaligned.append(token)
-
-
-def indentation_after(newline: Token) -> str:
-    """The white space before the first word after a line break (blank lines and comments passed over)."""
-    return newline.rpartition("\n")[2].partition("#")[0]
-
-
 class _Abandoned(Exception):
     """A hole that can't be parsed."""
 
 
-class _Pass:
+class _Run:
     """One run of the parser over one stretch of source.
 
     Attributes:
@@ -203,7 +151,7 @@ class _Pass:
         self._source = source
         self._is_hole = start == "hole"
         self._diagnostics = diagnostics
-        self._layout = Layout()
+        self._indentation = Indentation()
         self._line: list[Token] = []
         self._word_end = text.start
         self._is_broken = False
@@ -211,7 +159,7 @@ class _Pass:
     def run(self) -> Tree[Token] | None:
         """The tree; None for a hole with an error."""
         try:
-            for token in self._layout.process(self._tokens()):
+            for token in self._indentation.process(self._tokens()):
                 self._feed(token)
             end = Token("$END", "", self._text.end, end_pos=self._text.end)
             self._feed(end)
@@ -220,8 +168,14 @@ class _Pass:
             return None
         finally:
             self._diagnostics += [
-                faults.misaligned(self._span_of_indentation(token)) for token in self._layout.misaligned
+                faults.misaligned(self._span_of_indentation(token)) for token in self._indentation.misaligned
             ]
+
+    @property
+    def too_deep(self) -> Span | None:
+        """The first bracket that stands inside too many others."""
+        bracket = self._indentation.too_deep
+        return None if bracket is None else self._span(bracket.start_pos or 0, bracket.end_pos or 0)
 
     # Tokens ------------------------------------------------------------------------------------------
 
@@ -239,7 +193,7 @@ class _Pass:
             except UnexpectedCharacters:
                 self._unexpected_text()
             except EOFError:
-                if not self._layout.brackets:
+                if not self._indentation.brackets:
                     break
                 self._never_closed(self._text.end)
         if last is not None and last.type != "_NEWLINE":
@@ -255,7 +209,7 @@ class _Pass:
         """Pass over the rest of a broken line; BROKEN takes its place. Brackets may hold line breaks, but not
         shallower lines."""
         self._is_broken = False
-        outer = len(self._layout.blocks[-1][0])
+        outer = len(self._indentation.blocks[-1][0])
         newline = None
         while newline is None:
             try:
@@ -265,10 +219,10 @@ class _Pass:
             except UnexpectedCharacters:
                 self._move(self._place.line_ctr.char_pos + 1)
             else:
-                self._layout.count(token)
-                ends = not self._layout.brackets or len(indentation_after(token)) <= outer
+                self._indentation.count(token)
+                ends = not self._indentation.brackets or len(indentation_after(token)) <= outer
                 newline = token if token.type == "_NEWLINE" and ends else None
-        self._layout.brackets.clear()
+        self._indentation.brackets.clear()
         yield Token("BROKEN", "")
         yield newline
 
@@ -298,7 +252,7 @@ class _Pass:
         except UnexpectedCharacters:
             self._unreadable(start)
         else:
-            self._layout.count(token)
+            self._indentation.count(token)
             self._unexpected(token)
 
     def _unreadable(self, start: int) -> None:
@@ -329,7 +283,7 @@ class _Pass:
         elif token.type in _LAYOUT:
             self._report_unexpected(token, expected)
             self._replace_line(token)
-        elif self._layout.brackets and self._shallower_line(token.start_pos or 0) is not None:
+        elif self._indentation.brackets and self._shallower_line(token.start_pos or 0) is not None:
             self._never_closed(token.start_pos or 0)
         else:
             self._report_unexpected(token, expected)
@@ -338,9 +292,9 @@ class _Pass:
     def _report_unexpected(self, token: Token, expected: set[str]) -> None:
         if token.type in _LAYOUT:
             token = Token(token.type, "", self._word_end, end_pos=self._word_end)
-        is_top = len(self._layout.blocks) == 1
+        is_top = len(self._indentation.blocks) == 1
         self._report(
-            explain(Unexpected(self._source, tuple(self._line), token, frozenset(expected), is_top, self._is_hole))
+            diagnose(Unexpected(self._source, tuple(self._line), token, frozenset(expected), is_top, self._is_hole))
         )
 
     def _missing_block(self, token: Token) -> None:
@@ -351,25 +305,25 @@ class _Pass:
         self._cut_back()
         self._state.feed_token(Token("BROKEN", ""))
         self._state.feed_token(Token("_NEWLINE", ""))
-        self._layout.brackets.clear()
+        self._indentation.brackets.clear()
         self._move(token.start_pos or 0)
 
     def _never_closed(self, before: int) -> None:
         """Report the innermost open bracket, and go on at the first line that is not deeper than the block,
         or at the end."""
-        bracket = self._layout.brackets[-1]
+        bracket = self._indentation.brackets[-1]
         self._report(faults.never_closed(self._span(bracket.start_pos or 0, bracket.end_pos or 0)))
         line = self._shallower_line(before)
         self._move(self._text.end if line is None else line)
-        self._layout.brackets.clear()
+        self._indentation.brackets.clear()
         self._break_line()
 
     def _shallower_line(self, before: int) -> int | None:
         """Where the first line starts, after the open bracket, that can't be inside it by its indentation."""
         text = self._text.text
-        width = len(self._layout.blocks[-1][0])
+        width = len(self._indentation.blocks[-1][0])
         pattern = re.compile(rf"\r?\n(?=[ \t]{{0,{width}}}[^\s#)\]}}])")
-        found = pattern.search(text, self._layout.brackets[-1].end_pos or 0, min(before + 1, self._text.end))
+        found = pattern.search(text, self._indentation.brackets[-1].end_pos or 0, min(before + 1, self._text.end))
         return None if found is None else found.start()
 
     def _break_line(self) -> None:

@@ -64,7 +64,7 @@ class Unexpected:
         return Span(self.source, token.start_pos or 0, token.end_pos or 0)
 
 
-def explain(what: Unexpected) -> Diagnostic:
+def diagnose(what: Unexpected) -> Diagnostic:
     """The diagnostic for a token that may not stand where it stands."""
     return _misspelt(what) or _habit(what) or _misplaced(what) or _plain(what)
 

@@ -1,4 +1,4 @@
-"""Shapes as static types: how they are written, which values they hold, and which of them fit in which."""
+"""Shapes as static types: which values they hold, and which of them fit in which."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -24,43 +24,6 @@ from promptlang.grammar.shapes import (
     Union,
 )
 from promptlang.values.values import Parts, RecordType, RecordValue, Value
-
-
-def describe(shape: Shape) -> str:
-    """A shape as a program writes it."""
-    match shape:
-        case Str(maximum=maximum):
-            return "str" if maximum is None else f"str(max={maximum})"
-        case Int(low=low, high=high) | Float(low=low, high=high):
-            name = "int" if isinstance(shape, Int) else "float"
-            return name if low is None or high is None else f"{name} in {low}..{high}"
-        case Bool():
-            return "bool"
-        case Null():
-            return "none"
-        case Constant(value=bool() as value):
-            return "true" if value else "false"
-        case Constant(value=str() as value):
-            return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
-        case Constant(value=value):
-            return repr(value)
-        case Pattern(regex=regex):
-            return "/" + regex.replace("/", "\\/") + "/"
-        case Union(options=options):
-            return " | ".join(map(describe, options))
-        case List(item=item, minimum=minimum, maximum=maximum):
-            bounds = "" if minimum is None or maximum is None else f", {minimum}..{maximum}"
-            return f"list[{describe(item)}{bounds}]"
-        case Dict(value=value_shape):
-            return f"dict[str, {describe(value_shape)}]"
-        case Record(name=name) | Recursive(name=name):
-            return name
-        case AnyJson():
-            return "json"
-        case Schema():
-            return "a value of the schema"
-        case ContextFree():
-            return "a text of the grammar"
 
 
 def union(shapes: Iterable[Shape]) -> Shape:

@@ -1,4 +1,4 @@
 """Text to tokens and back: tokenizer, chat templates, stop strings.
 
-May import: nothing outside this folder.
+May import: grammar's vocabulary.
 """

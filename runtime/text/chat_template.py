@@ -4,7 +4,7 @@ A template is opaque: the only sure way to know what it writes before, between a
 messages and look.
 """
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 from promptlang.runtime.text.template import TemplateRefusedError
@@ -56,8 +56,7 @@ class ChatTemplate:
             frame.append(literal)
         return (*frame, rest)
 
-    @property
-    @lru_cache(maxsize=1)  # noqa: B019 - one template lives as long as its engine
+    @cached_property
     def trims(self) -> bool:
         """Whether the template strips white space around contents."""
         mark = _MARKS.format(0)

@@ -57,13 +57,13 @@ class AnswerText:
     def _safe_end(self) -> int:
         if self.stopped_at is not None:
             return self.stopped_at
-        end = len(self._bytes)
-        for stop in self._stops:
-            for length in range(min(len(stop) - 1, end - self._shown), 0, -1):
-                if self._bytes.endswith(stop[:length]):
-                    end = min(end, len(self._bytes) - length)
-                    break
+        end = len(self._bytes) - max(map(self._beginning, self._stops), default=0)
         return end - _incomplete_character(self._bytes[:end])
+
+    def _beginning(self, stop: bytes) -> int:
+        """How many bytes at the end, none of them shown yet, begin a stop string."""
+        longest = min(len(stop) - 1, len(self._bytes) - self._shown)
+        return next((length for length in range(longest, 0, -1) if self._bytes.endswith(stop[:length])), 0)
 
     def kept_tokens(self) -> tuple[int, bytes]:
         """Where a stop string cuts the answer: how many tokens stay whole, and the bytes between them and the stop,

@@ -9,6 +9,7 @@ from typing import Any
 
 import tokenizers
 
+from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.text.template import ConversationTemplate, TemplateRefusedError
 
 
@@ -97,6 +98,11 @@ class Tokenizer:
         """Take a fast transformers tokenizer; see `TokenizerSettings.from_transformers`."""
         backend = tokenizers.Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
         return cls(backend, TokenizerSettings.from_transformers(tokenizer, vocab_size, eos_ids))
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens as constraints need them."""
+        return Vocabulary(self.token_bytes, self.special_ids, self.eos_ids, self.encode, self.fingerprint)
 
     @property
     def has_chat_template(self) -> bool:

@@ -9,15 +9,9 @@ from promptlang.runtime.models import embedded, gguf_files
 from promptlang.runtime.text.tokenizer import Tokenizer, TokenizerSettings
 
 
-def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
-    return Vocabulary(
-        tokenizer.token_bytes, tokenizer.special_ids, tokenizer.eos_ids, tokenizer.encode, tokenizer.fingerprint
-    )
-
-
 def _tiny(backend: tokenizers.Tokenizer) -> Vocabulary:
     end = backend.token_to_id("</s>")
-    return vocabulary_of(Tokenizer(backend, TokenizerSettings(backend.get_vocab_size(), (end,))))
+    return Tokenizer(backend, TokenizerSettings(backend.get_vocab_size(), (end,))).vocabulary
 
 
 @pytest.fixture(scope="session")
@@ -35,4 +29,4 @@ def embedded_vocabulary() -> Vocabulary:
     file = embedded.find_gguf()
     if file is None:
         pytest.skip(f"needs {embedded.PACKAGE}")
-    return vocabulary_of(gguf_files.load_tokenizer(gguf_files.converted(file, lambda message: None)))
+    return gguf_files.load_tokenizer(gguf_files.converted(file, lambda message: None)).vocabulary

@@ -2,22 +2,24 @@
 
 import json
 import random
-import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from regex_derivatives import after, can_be_empty, is_void
 from shape_values import PATTERNS, REPLY, SCALARS, STRUCTURES, compact, fits, pick, values, write
 
 from promptlang.grammar.acceptor import accepts
 from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.constraint import Constraint, State
 from promptlang.grammar.ending import shortest_end
-from promptlang.grammar.engines.llguidance_backend import compile_grammar
-from promptlang.grammar.engines.outlines_backend import OutlinesConstraint
+from promptlang.grammar.engines import earley
+from promptlang.grammar.engines.earley import EarleyConstraint
+from promptlang.grammar.engines.trie import TrieConstraint
 from promptlang.grammar.errors import ConstraintError
-from promptlang.grammar.lark import to_grammar
+from promptlang.grammar.notation import to_grammar
 from promptlang.grammar.reader import read
 from promptlang.grammar.regular.regex_parser import parse
 from promptlang.grammar.regular.scalars import bare
@@ -121,6 +123,7 @@ def test_characters_split_over_tokens_can_be_written(byte_level: Vocabulary) -> 
         (Pattern("[^a]{2}"), "🙂世"),
         (List(Str(2)), '["🙂世"]'),
         (Constant("🙂"), "🙂"),
+        (Str(1), "\U0010ffff"),
     ]:
         tokens = [token for byte in text.encode() for token in byte_level.by_bytes[bytes([byte])][:1]]
         state = compile_constraint(shape, byte_level).start()
@@ -267,38 +270,46 @@ SMALL = [*PATTERNS, r"0(\.5)?", r"(a|ab)(c|bcd)?", r"\d{1,3}(,\d{3})*", "", "a?b
 @pytest.mark.parametrize("pattern", SMALL)
 @settings(deadline=None, max_examples=15)
 @given(seed=st.integers(0, 10**6))
-def test_the_engines_agree_on_small_expressions(pattern: str, vocabulary: Vocabulary, seed: int) -> None:
-    regex = parse(pattern)
-    left = OutlinesConstraint(regex, vocabulary).start()
-    right = compile_grammar(to_grammar(Pattern(pattern), ""), vocabulary).start()
+def test_a_mask_holds_the_tokens_after_which_a_text_of_the_expression_can_follow(
+    pattern: str, vocabulary: Vocabulary, seed: int
+) -> None:
+    texts = whole_texts(vocabulary)
+    state, rest = compile_constraint(Pattern(pattern), vocabulary).start(), parse(pattern)
     source = random.Random(seed)
     for _ in range(12):
-        allowed = vocabulary.tokens_of(left.mask())
-        if left.forced() or right.forced():  # then llguidance's mask holds that token only
-            assert set(vocabulary.tokens_of(right.mask())) <= set(allowed)
-        else:
-            assert vocabulary.tokens_of(right.mask()) == allowed
-        assert left.can_end() == right.can_end()
-        assert left.is_done() == right.is_done()
+        expected = {token for token, text in texts.items() if not is_void(after(rest, text))}
+        allowed = expected & {*vocabulary.tokens_of(state.mask())}
+        assert allowed == texts.keys() & {*vocabulary.tokens_of(state.mask())}
+        if not state.forced():  # else the mask may hold the forced token alone
+            assert allowed == expected
+        assert state.can_end() == can_be_empty(rest)
+        assert state.is_done() == (can_be_empty(rest) and not expected)
         if not allowed:
             return
-        token = source.choice(allowed)
-        left.advance(token)
-        right.advance(token)
+        token = source.choice(sorted(allowed))
+        state.advance(token)
+        rest = after(rest, texts[token])
+
+
+def whole_texts(vocabulary: Vocabulary) -> dict[int, str]:
+    """The tokens of whole characters."""
+    found = {}
+    for token in vocabulary.tokens_of(vocabulary.text_mask):
+        with suppress(UnicodeDecodeError):
+            found[token] = vocabulary.token_bytes[token].decode()
+    return found
 
 
 def test_each_engine_serves_what_it_is_good_at(byte_level: Vocabulary) -> None:
     served = {
-        Constant("a"): "trie",
-        Union((Constant("a"), Constant(2))): "trie",
-        Int(1, 5): "outlines-core",
-        Pattern("[A-Z]{3}"): "outlines-core",
-        Pattern("[^a]{1,200}"): "llguidance",
-        Str(200): "llguidance",
-        List(Int()): "llguidance",
+        Constant("a"): TrieConstraint,
+        Union((Constant("a"), Constant(2))): TrieConstraint,
+        Int(1, 5): EarleyConstraint,
+        Str(200): EarleyConstraint,
+        List(Int()): EarleyConstraint,
     }
     for shape, engine in served.items():
-        assert compile_constraint(shape, byte_level).engine == engine
+        assert isinstance(compile_constraint(shape, byte_level), engine)
 
 
 def test_a_compiled_constraint_is_found_again_by_shape_prefix_and_tokenizer(
@@ -329,11 +340,8 @@ def test_a_compiled_constraint_is_found_again_by_shape_prefix_and_tokenizer(
     ids=repr,
 )
 @pytest.mark.slow
-def test_long_repetitions_compile_in_time(shape: Shape, embedded_vocabulary: Vocabulary) -> None:
-    assert embedded_vocabulary.llguidance
-    started = time.process_time()
+def test_long_repetitions_compile_within_the_limits(shape: Shape, embedded_vocabulary: Vocabulary) -> None:
     constraint = compile_constraint(shape, embedded_vocabulary)
-    assert time.process_time() - started < 2
     assert fits(shape, walk(constraint, embedded_vocabulary, 1)) or isinstance(shape, Pattern)
 
 
@@ -379,14 +387,12 @@ def test_regular_shapes_have_one_expression_bare() -> None:
     assert all(bare(shape) is None for shape in STRUCTURES)
 
 
-@pytest.mark.parametrize("fields", [1, 300])
-def test_a_fork_copies_no_constraint(fields: int, byte_level: Vocabulary) -> None:
-    shape = Record("R", tuple(Field(f"field{index}", List(AnyJson())) for index in range(fields)))
-    state = compile_constraint(shape, byte_level).start()
-    started = time.process_time()
-    for _ in range(2000):
-        state.fork()
-    assert time.process_time() - started < 0.2, "100 µs a fork, whatever the constraint's size"
+def test_starts_and_forks_compile_nothing(byte_level: Vocabulary, monkeypatch: pytest.MonkeyPatch) -> None:
+    constraint = compile_constraint(REPLY, byte_level)
+    monkeypatch.delattr(earley, "LLMatcher")
+    state = constraint.start()
+    state.advance(state.forced()[0])
+    assert state.fork().mask().any()
 
 
 # Laid out for people ---------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from places import DOCS
 from promptlang.grammar.acceptor import accepts
 from promptlang.grammar.checking import check_shape
 from promptlang.grammar.errors import ConstraintError
-from promptlang.grammar.lark import to_grammar
+from promptlang.grammar.notation import to_grammar
 from promptlang.grammar.shapes import ContextFree, Schema
 
 PAGE = (DOCS / "grammars.md").read_text(encoding="utf-8")

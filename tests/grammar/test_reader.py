@@ -113,7 +113,7 @@ def test_a_text_that_stands_for_no_value_is_refused(shape: Shape, text: str) -> 
         ({"lines": [], "note": None}, "lines: "),
         ({"lines": [{"name": "x"}], "note": 3}, "note: "),
         ({"lines": [{"name": "x"}]}, "the field 'note'"),
-        ("text", "expected a Ticket"),
+        ("text", "expected Ticket"),
     ],
 )
 def test_a_misfit_is_named_with_its_place(value: Any, place: str) -> None:

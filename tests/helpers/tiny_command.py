@@ -2,7 +2,7 @@
 
 from tiny_engine import tiny_loaded
 
-import promptlang.cli.execution as execution
+import promptlang.session.opening as opening
 from promptlang.cli.app import main
 from promptlang.runtime.models.loading import LoadedModel
 
@@ -12,5 +12,5 @@ def load_tiny(name: str, dtype: str = "float32", one_layout: bool = False, progr
 
 
 if __name__ == "__main__":
-    execution.load = load_tiny
+    opening.load = load_tiny
     main()

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tiny_engine import prompt_of, tiny_engine, tiny_loaded
 
 from promptlang.grammar.compiler import compile_constraint
-from promptlang.grammar.constraint import ConstraintError, Mask
+from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.shapes import Bool, Int
+from promptlang.grammar.vocabulary import Mask
 from promptlang.runtime.engine import CacheFault, Engine
 from promptlang.runtime.prompt import TokenPrompt
 from promptlang.runtime.random_stream import RandomStream

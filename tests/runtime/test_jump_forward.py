@@ -10,9 +10,9 @@ from schema_corpus import SCHEMAS
 from tiny_engine import prompt_of, tiny_engine
 
 from promptlang.grammar.compiler import compile_constraint
-from promptlang.grammar.constraint import Constraint, Mask, State
+from promptlang.grammar.constraint import Constraint, State
 from promptlang.grammar.shapes import Bool, Constant, Field, Int, Record, Schema, Shape
-from promptlang.grammar.vocabulary import Vocabulary
+from promptlang.grammar.vocabulary import Mask, Vocabulary
 from promptlang.runtime.engine import Engine
 from promptlang.runtime.healing import heal
 from promptlang.runtime.models import embedded

@@ -7,7 +7,6 @@ from tiny_engine import tiny_tokenizer
 from tiny_tokenizers import byte_level
 from tokenizers import processors
 
-from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.healing import heal
 from promptlang.runtime.prompt import TokenPrompt
 from promptlang.runtime.text.chat_template import ChatTemplate, TemplateError
@@ -27,12 +26,6 @@ SYSTEM_INSIDE_USER = (
 )
 TRIMMING = CHATML.replace("m.content", "(m.content | trim)")
 NO_SYSTEM = "{% if messages[0].role == 'system' %}{{ raise_exception('no system turn') }}{% endif %}" + CHATML
-
-
-def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
-    return Vocabulary(
-        tokenizer.token_bytes, tokenizer.special_ids, tokenizer.eos_ids, tokenizer.encode, tokenizer.fingerprint
-    )
 
 
 TALK = [("system", "Be brief."), ("user", "How are you?"), ("assistant", "Fine."), ("user", "And the dog?")]
@@ -153,7 +146,7 @@ def test_a_word_or_space_left_open_is_withdrawn(text: str, head: bytes | None) -
     prompt = new_prompt(tokenizer)
     prompt.add(text)
     before = list(prompt.flush())
-    withdrawn = heal(prompt, vocabulary_of(tokenizer))
+    withdrawn = heal(prompt, tokenizer.vocabulary)
     if head is not None:
         assert withdrawn == head
     assert tokenizer.decode(prompt.flush()).encode() + withdrawn == text.encode()
@@ -165,14 +158,14 @@ def test_healing_leaves_template_and_answer_tokens_alone() -> None:
     prompt = new_prompt(tokenizer)
     prompt.open("assistant")
     prompt.flush()
-    assert heal(prompt, vocabulary_of(tokenizer)) == b""
+    assert heal(prompt, tokenizer.vocabulary) == b""
     prompt.extend(tokenizer.encode("The dog "))
-    assert heal(prompt, vocabulary_of(tokenizer)) == b""
+    assert heal(prompt, tokenizer.vocabulary) == b""
 
 
 def test_the_extension_mask_allows_exactly_the_tokens_that_go_on() -> None:
     tokenizer = tiny_tokenizer()
-    vocabulary = vocabulary_of(tokenizer)
+    vocabulary = tokenizer.vocabulary
     mask = vocabulary.extending(b" ")
     for token, text in enumerate(tokenizer.token_bytes):
         assert bool(mask[token // 32] >> (token % 32) & 1) == text.startswith(b" ")

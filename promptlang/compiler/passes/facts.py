@@ -29,8 +29,8 @@ from promptlang.compiler.graph import (
     walk,
 )
 from promptlang.compiler.passes.findings import Graphs
-from promptlang.syntax.ast import Expression, Literal, names_in
-from promptlang.syntax.ast import Node as AstNode
+from promptlang.syntax.ast import AstNode, Expression, Literal
+from promptlang.syntax.walk import names_in
 
 PURE = (
     TextNode,

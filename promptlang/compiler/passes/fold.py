@@ -12,8 +12,8 @@ from promptlang.compiler.graph import Graph, IfNode, Node, Region, TextNode, Use
 from promptlang.compiler.passes.facts import read_names
 from promptlang.compiler.passes.findings import Finding, Graphs, Passed, removal
 from promptlang.diagnostics.source import Span
-from promptlang.syntax.ast import Comprehension, Expression, Literal, Template, names_in
-from promptlang.syntax.ast import Node as AstNode
+from promptlang.syntax.ast import AstNode, Comprehension, Expression, Literal, Template
+from promptlang.syntax.walk import names_in
 from promptlang.values.builtins import FUNCTIONS
 from promptlang.values.expressions import EvaluationError, evaluate
 from promptlang.values.values import Value, render_text

@@ -63,7 +63,7 @@ class Bracket:
     """
 
     opening: Leaf
-    items: tuple[tuple["Node", ...], ...]
+    items: tuple[tuple["Part", ...], ...]
     closing: Leaf
     takes_comma: bool
     must_break: bool
@@ -75,25 +75,25 @@ class Bracket:
         return self.opening.is_spaced
 
 
-Node: TypeAlias = Leaf | Bracket
+Part: TypeAlias = Leaf | Bracket
 
 
-def first_word(node: Node) -> Word:
-    """The word that a node begins with."""
-    return node.word if isinstance(node, Leaf) else node.opening.word
+def first_word(part: Part) -> Word:
+    """The word that a part begins with."""
+    return part.word if isinstance(part, Leaf) else part.opening.word
 
 
-def width_of(nodes: Iterable[Node]) -> tuple[int, bool]:
-    """How wide nodes are side by side, up to the first line break inside them; whether there is one."""
+def width_of(parts: Iterable[Part]) -> tuple[int, bool]:
+    """How wide parts are side by side, up to the first line break inside them; whether there is one."""
     width = 0
-    for node in nodes:
-        width += node.is_spaced + node.width
-        if node.is_long:
+    for part in parts:
+        width += part.is_spaced + part.width
+        if part.is_long:
             return width, True
     return width, False
 
 
-def tree_of(words: Sequence[Word]) -> tuple[Node, ...]:
+def tree_of(words: Sequence[Word]) -> tuple[Part, ...]:
     """A line as a tree of the brackets that may be broken.
 
     Brackets of subscripts and empty ones are broken only where comments stand in them; else they are plain words.
@@ -110,8 +110,8 @@ class _Open:
 
     Attributes:
         content: what stands in them so far.
-        commas: which nodes of that are commas between items.
-        operators: which nodes are operators, by how loose they are.
+        commas: which parts of that are commas between items.
+        operators: which parts are operators, by how loose they are.
         has_comments: whether a comment stands directly in them.
         has_colon: whether a colon has come since the last comma.
         in_targets: whether a `for` waits for its `in`: commas between them are no commas between items.
@@ -119,7 +119,7 @@ class _Open:
 
     kind: Kind
     opening: Leaf | None
-    content: list[Node] = field(default_factory=list)
+    content: list[Part] = field(default_factory=list)
     commas: list[int] = field(default_factory=list)
     operators: dict[int, list[int]] = field(default_factory=dict)
     has_comments: bool = False
@@ -131,7 +131,7 @@ class _Open:
         """Whether no white space stands around `=`: where it gives an argument or an option by its name."""
         if self.kind != "line":
             return not self.has_colon
-        start = [first_word(node).type for node in self.content[:2]]
+        start = [first_word(part).type for part in self.content[:2]]
         return start[0] == "_BEAM" and start[1:] not in ([], ["ASSIGN"])
 
     @property
@@ -141,13 +141,13 @@ class _Open:
 
     @property
     def breaks(self) -> list[int]:
-        """Before which nodes the content may be broken."""
+        """Before which parts the content may be broken."""
         if self.is_list:
             return [number + 1 for number in self.commas]
         return self.operators[min(self.operators)] if self.operators else []
 
     @property
-    def items(self) -> tuple[tuple[Node, ...], ...]:
+    def items(self) -> tuple[tuple[Part, ...], ...]:
         edges = sorted({0, *self.breaks, len(self.content)})
         return tuple(tuple(self.content[start:end]) for start, end in pairwise(edges))
 
@@ -168,11 +168,11 @@ class _Open:
             in_loop = word.type == "_IF" and 0 in self.operators
             self.operators.setdefault(0 if in_loop else looseness, []).append(len(self.content))
 
-    def closed(self, closing: Leaf) -> list[Node]:
+    def closed(self, closing: Leaf) -> list[Part]:
         """What they become in the brackets around them."""
         assert self.opening is not None
         ends_in_comma = bool(self.commas) and self.commas[-1] == len(self.content) - 1
-        holds_broken = any(isinstance(node, Bracket) and node.must_break for node in self.content)
+        holds_broken = any(isinstance(part, Bracket) and part.must_break for part in self.content)
         must_break = self.has_comments or (self.kind != "subscript" and (ends_in_comma or holds_broken))
         if not must_break and (self.kind == "subscript" or not self.content):
             return [self.opening, *self.content, closing]
@@ -191,7 +191,7 @@ class _Builder:
         self._is_after_sign = False
 
     @property
-    def content(self) -> list[Node]:
+    def content(self) -> list[Part]:
         return self._open[0].content
 
     def take(self, word: Word) -> None:

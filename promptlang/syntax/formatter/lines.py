@@ -137,7 +137,7 @@ def _gap(text: str, start: int, end: int) -> Gap:
 
 
 def _indentation(line: str) -> str:
-    return line[: len(line) - len(line.lstrip(" \t"))]
+    return line[: len(line) - len(line.lstrip(" \t\f"))].rpartition("\f")[2]
 
 
 def _line(depth: int, words: Sequence[Word], blocks: list[str]) -> Line:

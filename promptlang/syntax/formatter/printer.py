@@ -6,7 +6,7 @@ A bracket is broken when what stands between the last break and the next possibl
 
 from collections.abc import Iterable, Sequence
 
-from promptlang.syntax.formatter.brackets import Bracket, Leaf, Node, first_word, tree_of
+from promptlang.syntax.formatter.brackets import Bracket, Leaf, Part, first_word, tree_of
 from promptlang.syntax.formatter.lines import Gap, Line, Word
 from promptlang.syntax.strings import moved
 
@@ -27,7 +27,7 @@ class Printer:
         previous = None
         for line in lines:
             self._between(previous, line)
-            self._nodes(tree_of(line.words), line.depth * _STEP, 0)
+            self._parts(tree_of(line.words), line.depth * _STEP, 0)
             previous = line
         return "".join([*self._pieces, "\n"] if self._pieces else [])
 
@@ -59,23 +59,23 @@ class Printer:
 
     # Inside a line -----------------------------------------------------------------------------------
 
-    def _nodes(self, nodes: Sequence[Node], indentation: int, after: int) -> None:
-        """Print nodes side by side, from a place where a line has begun.
+    def _parts(self, parts: Sequence[Part], indentation: int, after: int) -> None:
+        """Print parts side by side, from a place where a line has begun.
 
         Args:
-            nodes: what to print.
+            parts: what to print.
             indentation: of the line.
             after: how many characters follow on the last line.
         """
-        for number, (node, rest) in enumerate(zip(nodes, _rests(nodes, after), strict=True)):
-            if number and first_word(node).before.has_comments:
-                self._commented_break(first_word(node).before, indentation + _STEP, indentation + _STEP)
-            elif number and node.is_spaced:
+        for number, (part, rest) in enumerate(zip(parts, _rests(parts, after), strict=True)):
+            if number and first_word(part).before.has_comments:
+                self._commented_break(first_word(part).before, indentation + _STEP, indentation + _STEP)
+            elif number and part.is_spaced:
                 self._write(" ")
-            if isinstance(node, Bracket) and self._is_broken(node, rest):
-                self._broken(node, indentation)
+            if isinstance(part, Bracket) and self._is_broken(part, rest):
+                self._broken(part, indentation)
             else:
-                self._side_by_side(node)
+                self._side_by_side(part)
 
     def _is_broken(self, bracket: Bracket, rest: int) -> bool:
         width = bracket.width + (0 if bracket.is_long else rest)
@@ -87,7 +87,7 @@ class Printer:
         inside = indentation + _STEP
         for number, item in enumerate(bracket.items):
             self._commented_break(first_word(item[0]).before, inside, inside, is_first=number == 0)
-            self._nodes(item, inside, int(bracket.takes_comma))
+            self._parts(item, inside, int(bracket.takes_comma))
         if bracket.takes_comma:
             self._write(",")
         self._commented_break(bracket.closing.word.before, inside, indentation, is_last=True)
@@ -112,17 +112,17 @@ class Printer:
         keeps_blank = not is_last and (not is_first or before.comments)
         self._break(indentation, min(before.blank_lines, 1) if keeps_blank else 0)
 
-    def _side_by_side(self, node: Node) -> None:
-        if isinstance(node, Leaf):
-            self._word(node.word)
+    def _side_by_side(self, part: Part) -> None:
+        if isinstance(part, Leaf):
+            self._word(part.word)
             return
-        self._word(node.opening.word)
-        inside = [part for item in node.items for part in item]
-        for number, part in enumerate(inside):
-            if number and part.is_spaced:
+        self._word(part.opening.word)
+        inside = [inner for item in part.items for inner in item]
+        for number, inner in enumerate(inside):
+            if number and inner.is_spaced:
                 self._write(" ")
-            self._side_by_side(part)
-        self._word(node.closing.word)
+            self._side_by_side(inner)
+        self._word(part.closing.word)
 
     def _word(self, word: Word) -> None:
         if not word.is_long:
@@ -135,17 +135,17 @@ class Printer:
         self._margin = last[: len(last) - len(last.lstrip(" \t"))]
 
 
-def _rests(nodes: Sequence[Node], after: int) -> list[int]:
-    """How many characters follow each node, up to where the line may be broken next."""
+def _rests(parts: Sequence[Part], after: int) -> list[int]:
+    """How many characters follow each part, up to where the line may be broken next."""
     rests = []
-    for node in reversed(nodes):
+    for part in reversed(parts):
         rests.append(after)
-        if first_word(node).before.has_comments:
+        if first_word(part).before.has_comments:
             after = 0
-        elif isinstance(node, Bracket):
-            after = node.is_spaced + len(node.opening.word.text)
+        elif isinstance(part, Bracket):
+            after = part.is_spaced + len(part.opening.word.text)
         else:
-            after = node.is_spaced + node.width + (0 if node.is_long else after)
+            after = part.is_spaced + part.width + (0 if part.is_long else after)
     return rests[::-1]
 
 

@@ -12,7 +12,7 @@ from jsonschema.validators import validator_for
 from promptlang.grammar.acceptor import accepts
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.json_schema.negation import other_texts
-from promptlang.grammar.lark import to_grammar
+from promptlang.grammar.notation import to_grammar
 from promptlang.grammar.shapes import Schema
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from places import PROGRAMS
 
-from promptlang.checker.body import statements_of
 from promptlang.checker.check import check
 from promptlang.checker.tables import Checked
 from promptlang.compiler.lower import lower
@@ -18,6 +17,7 @@ from promptlang.diagnostics.source import Source
 from promptlang.grammar import shapes
 from promptlang.syntax import ast
 from promptlang.syntax.loader import load_source
+from promptlang.syntax.walk import statements_of
 from promptlang.values.values import RecordType, RecordValue
 
 
@@ -285,3 +285,29 @@ def test_checking_loads_neither_torch_nor_transformers() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_checking_takes_as_many_steps_as_there_are_lines() -> None:
+    def steps(number: int) -> int:
+        blocks = [
+            f"v{i} = x + {i}\nif v{i} > {i}:\n    w{i} = items[0]\nelse:\n    w{i} = [y for y in w{i - 1}][0]\n"
+            f"for x{i} in items:\n    y{i} = x{i} + w{i}\n    if y{i} == w{i}:\n        break\n"
+            f"fork 2 as f{i}:\n    z{i} = gen(max_tokens=3)\nlog f{i}[0].z{i}\n"
+            for i in range(1, number)
+        ]
+        bundle = load_source(Source(body("w0 = items[0]\n" + "".join(blocks))))
+        count = 0
+
+        def count_call(*_: object) -> None:
+            nonlocal count
+            count += 1
+
+        sys.setprofile(count_call)
+        try:
+            result = check(bundle)
+        finally:
+            sys.setprofile(None)
+        assert result.ok
+        return count
+
+    assert steps(200) < 2.2 * steps(100)

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_programs import ASK, FAILS
 from places import HELPERS
+from rows_files import rows_file
 from tiny_command import load_tiny
 
-import promptlang.cli.execution as execution
-from promptlang.cli.app import execute
+import promptlang.session.opening as opening
 from promptlang.runtime.models.loading import LoadedModel
 
 NUMBERS = {
@@ -23,12 +24,6 @@ NUMBERS = {
     "load_seconds", "compile_seconds", "prefill_seconds", "decode_seconds", "host_seconds",
 }  # fmt: skip
 
-ASK = """
-program ask(question: str, times: int = 1, tags: list[str] = []) -> str:
-    user: "${question} ${tags}"
-    assistant: answer = gen(max_tokens=4)
-    return "${question}:${times}"
-"""
 THREE = """
 program three():
     "Some text."
@@ -36,32 +31,8 @@ program three():
         x = gen(max_tokens=3)
     return [branch.x for branch in branches]
 """
-FAILS = """
-program fails(text: str) -> int:
-    fork 2 as tries:
-        user: text
-        part = len(text) // (len(text) - 3)
-    return tries[0].part
-""".replace("user: text", 'user: "${text}"')
 
 Program = Callable[[str], str]
-
-
-@pytest.fixture(autouse=True)
-def tiny_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "load", load_tiny)
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Runs a command in this process: exit code, stdout, stderr."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        code = execute(arguments)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 Command = Callable[..., tuple[int, str, str]]
@@ -111,7 +82,7 @@ def test_how_weights_are_kept_is_the_users_choice(
         asked.update(options)
         return load_tiny(name)
 
-    monkeypatch.setattr(execution, "load", load)
+    monkeypatch.setattr(opening, "load", load)
     command("run", program(ASK), "--arg", "question=Why?", "--dtype", "int4", "--deterministic")
     assert (asked["dtype"], asked["one_layout"]) == ("int4", True)
 
@@ -287,111 +258,6 @@ def test_args_come_from_json_or_a_file_and_arg_wins(program: Program, command: C
     assert json.loads(out)[:2] == ["from a file", 2]
 
 
-# Rows of data ----------------------------------------------------------------------------------------
-
-
-def rows_file(folder: Path, *lines: str, name: str = "rows.jsonl") -> str:
-    file = folder / name
-    file.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    return str(file)
-
-
-def test_rows_come_out_in_order_one_object_a_line(program: Program, command: Command, tmp_path: Path) -> None:
-    rows = rows_file(tmp_path, *(json.dumps({"question": f"q{i}" * (1 + 97 * i % 13)}) for i in range(40)))
-    code, out, err = command("run", program(ASK), "--data", rows)
-    reports = [json.loads(line) for line in out.splitlines()]
-    assert code == 0, err
-    assert [report["row"] for report in reports] == list(range(40))
-    assert all(report["result"] == f"q{i}" * (1 + 97 * i % 13) + ":1" for i, report in enumerate(reports))
-    assert all(set(report) == {"row", "program", "result", "variables", "usage", "model", "seed"} for report in reports)
-
-
-def test_broken_rows_are_errors_in_their_place_and_the_others_go_on(
-    program: Program, command: Command, tmp_path: Path
-) -> None:
-    rows = rows_file(
-        tmp_path,
-        '{"question": "a"}',
-        "{not json",
-        '{"qestion": "b"}',
-        "",
-        "[1]",
-        '{"question": 1}',
-        '{"question": "c"}',
-    )
-    code, out, err = command("run", program(ASK), "--data", rows)
-    reports = [json.loads(line) for line in out.splitlines()]
-    assert code == 1
-    assert ["error" in report for report in reports] == [False, True, True, True, True, False]
-    assert [report["row"] for report in reports] == [0, 1, 2, 3, 4, 5]
-    assert [report["error"]["line"] for report in reports[1:5]] == [2, 3, 5, 6]
-    assert all(set(report["error"]) == {"message", "file", "line", "column", "path"} for report in reports[1:5])
-    assert "Traceback" not in err
-
-
-def test_a_row_that_fails_as_it_runs_leaves_the_others_alone(
-    program: Program, command: Command, tmp_path: Path
-) -> None:
-    rows = rows_file(tmp_path, '{"text": "abcd"}', '{"text": "abc"}', '{"text": "abcde"}')
-    code, out, _ = command("run", program(FAILS), "--data", rows)
-    reports = [json.loads(line) for line in out.splitlines()]
-    assert code == 1
-    assert [report.get("result") for report in reports] == [4, None, 2]
-    assert reports[1]["error"]["path"] in (["tries[0]"], ["tries[1]"])
-
-
-def test_csv_cells_are_read_by_type(program: Program, command: Command, tmp_path: Path) -> None:
-    rows = rows_file(tmp_path, "question,times", '"one, or two?",2', "short", "three,x", "four,4", name="rows.csv")
-    code, out, _ = command("run", program(ASK), "--data", rows)
-    reports = [json.loads(line) for line in out.splitlines()]
-    assert code == 1
-    assert [report.get("result") for report in reports] == ["one, or two?:2", None, None, "four:4"]
-
-
-def test_common_arguments_hold_for_every_row_and_a_rows_own_win(
-    program: Program, command: Command, tmp_path: Path
-) -> None:
-    rows = rows_file(tmp_path, '{"question": "a"}', '{"question": "b", "times": 5}')
-    _, out, _ = command("run", program(ASK), "--data", rows, "--arg", "times=3")
-    assert [json.loads(line)["result"] for line in out.splitlines()] == ["a:3", "b:5"]
-
-
-def test_rows_give_the_same_results_alone_and_together(program: Program, command: Command, tmp_path: Path) -> None:
-    text = program('program main(q: str):\n    "${q}"\n    x = gen(max_tokens=6, temperature=1.0)\n    return x\n')
-    rows = rows_file(tmp_path, *(json.dumps({"q": f"row {i}"}) for i in range(6)))
-    out = tmp_path / "out.jsonl"
-    together = [json.loads(line)["result"] for line in command("run", text, "--data", rows)[1].splitlines()]
-    command("run", text, "--data", rows, "--out", str(out))
-    lines = out.read_text().splitlines(keepends=True)
-    out.write_text("".join(lines[:3]))
-    command("run", text, "--data", rows, "--out", str(out), "--resume")
-    assert [json.loads(line)["result"] for line in out.read_text().splitlines()] == together
-
-
-def test_resume_skips_what_is_there_and_cuts_a_torn_line(program: Program, command: Command, tmp_path: Path) -> None:
-    rows = rows_file(tmp_path, *(json.dumps({"question": f"q{i}"}) for i in range(4)))
-    out = tmp_path / "out.jsonl"
-    out.write_text('{"row": 0, "result": "kept"}\n{"row": 1, "res', encoding="utf-8")
-    code, printed, _ = command("run", program(ASK), "--data", rows, "--out", str(out), "--resume")
-    reports = [json.loads(line) for line in out.read_text().splitlines()]
-    assert (code, printed) == (0, "")
-    assert [report["row"] for report in reports] == [0, 1, 2, 3]
-    assert [report["result"] for report in reports] == ["kept", "q1:1", "q2:1", "q3:1"]
-
-
-def test_resume_refuses_a_file_that_holds_no_results(program: Program, command: Command, tmp_path: Path) -> None:
-    rows = rows_file(tmp_path, '{"question": "a"}')
-    other = rows_file(tmp_path, "a shopping list", name="other.txt")
-    code, _, err = command("run", program(ASK), "--data", rows, "--out", other, "--resume")
-    assert code == 2
-    assert "line 1" in err
-    assert Path(other).read_text() == "a shopping list\n"
-
-
-def test_an_empty_data_file_gives_no_rows(program: Program, command: Command, tmp_path: Path) -> None:
-    assert command("run", program(ASK), "--data", rows_file(tmp_path))[:2] == (0, "")
-
-
 # Processes -------------------------------------------------------------------------------------------
 
 
@@ -455,3 +321,17 @@ def test_check_loads_no_model_library(program: Program) -> None:
         "assert not {'torch', 'transformers', 'numpy'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_stdout_is_utf_8_whatever_the_system_speaks(program: Program) -> None:
+    ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    command = [
+        sys.executable,
+        "-c",
+        "from promptlang.cli.app import main; main()",
+        "check",
+        program('program main():\n    return "é" + no\n'),
+    ]
+    done = subprocess.run(command, capture_output=True, env=ascii_only)
+    assert done.returncode == 2, done.stderr
+    assert "é" in done.stdout.decode()

@@ -1,12 +1,13 @@
 """What is wrong with a program is said: where, with its code, and how it looks.
 
 Each program in `tests/programs/bad` ends with the diagnostics it is to have, as comments. `PROMPTLANG_REFRESH=1 pytest
-tests/promptlang/test_diagnostics.py` writes them anew.
+tests/promptlang/diagnostics` writes them anew.
 """
 
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,25 @@ def test_a_page_begins_with_its_code(code: str) -> None:
     assert explain(code.lower()).startswith(f"# {code}: ")
 
 
+def examples(code: str) -> list[tuple[str, str]]:
+    """The programs of a code's page, each with the word above it."""
+    return re.findall(r"^(Wrong|Right):\n\n```\n(.*?)```", explain(code), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("code", sorted({*codes()} - {"PL010"}))
+def test_what_a_page_shows_is_as_wrong_or_right_as_it_says(code: str, tmp_path: Path) -> None:
+    folder = tmp_path / "programs" / "bad"
+    shutil.copytree(BAD, folder)
+    [name] = [path.name for path in BAD.glob(f"{code}_*.pl")][:1]
+    kinds = []
+    for kind, program in examples(code):
+        (folder / name).write_text(program, encoding="utf-8")
+        found = {diagnostic.code for diagnostic in checked(str(folder / name)).diagnostics}
+        assert code in found if kind == "Wrong" else not found, found
+        kinds.append(kind)
+    assert kinds[:1] == ["Wrong"]
+
+
 @pytest.mark.parametrize("code", ["PL999", "", "../codes/PL001", "PL001.md"])
 def test_there_is_no_page_for_what_is_no_code(code: str) -> None:
     with pytest.raises(KeyError):
@@ -94,10 +114,26 @@ def test_a_diagnostic_shows_code_place_line_underline_and_fix() -> None:
         ('log "日本"', '"日本"', 'log "日本"', "    ^^^^^^"),
         ("é\u0301 x", "x", "é\u0301 x", "  ^"),
         ("a\x1bb x", "x", "a\N{REPLACEMENT CHARACTER}b x", "    ^"),
+        ("a\u202eb x", "x", "a\N{REPLACEMENT CHARACTER}b x", "    ^"),
     ],
 )
 def test_the_underline_is_right_under_tabs_and_wide_characters(text: str, part: str, shown: str, mark: str) -> None:
     assert render(diagnostic_at(text, part)).splitlines()[1:3] == [f"  1 | {shown}", f"    | {mark}"]
+
+
+def test_nothing_that_a_terminal_obeys_is_shown_as_it_is() -> None:
+    text = 'log x["\x1b[2J"]'
+    span = Span(Source(text, "a\x9b.pl"), 4, 5)
+    shown = render(Diagnostic("PL201", 'what\x07, not "\x1b[2J"', span, fix="so\r", notes=(("no\u2028te", span),)))
+    assert all(char.isprintable() for char in shown.replace("\n", ""))
+    assert len(shown.splitlines()) == 5
+
+
+def test_a_message_of_several_lines_keeps_them() -> None:
+    assert render(Diagnostic("PL411", "one\n  two", Span(Source("x"), 0, 1))).splitlines()[:2] == [
+        "<string>:1:1: error PL411: one",
+        "  two",
+    ]
 
 
 def test_a_span_over_lines_is_underlined_to_the_end_of_its_first_line() -> None:

@@ -17,7 +17,7 @@ from places import HELPERS
 from program_runner import graphs_of
 from tiny_engine import tiny_engine
 
-import promptlang.cli.execution as execution
+import promptlang.session.opening as opening
 from promptlang.cli.app import execute
 from promptlang.compiler.passes.optimise import optimise
 from promptlang.interpreter.host_functions import ToolError, functions_of, load_functions, tools_of
@@ -157,10 +157,10 @@ def test_a_tool_without_a_type_gives_nothing() -> None:
 @pytest.mark.parametrize(
     ("returned", "said"),
     [
-        ("three", 'expected an int, not "three"'),
-        (True, "expected an int, not true"),
-        (None, "expected an int, not null"),
-        (1.5, "expected an int, not 1.5"),
+        ("three", 'expected int, not "three"'),
+        (True, "expected int, not true"),
+        (None, "expected int, not null"),
+        (1.5, "expected int, not 1.5"),
         ({1: 2}, "a key of a dict must be a str, not int"),
         ({1, 2}, "set is no plain data"),
         (object(), "object is no plain data"),
@@ -508,7 +508,7 @@ program main() -> int:
 def test_wrong_tools_end_the_command_before_the_model_loads(
     tools: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(execution, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    monkeypatch.setattr(opening, "load", lambda *_, **__: pytest.fail("the model was loaded"))
     program, file = tmp_path / "p.pl", tmp_path / "t.py"
     program.write_text(PROGRAM)
     file.write_text(tools or "")

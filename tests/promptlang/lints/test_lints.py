@@ -217,6 +217,29 @@ def test_a_program_that_runs_once_shares_with_nobody() -> None:
     assert codes_of(text.replace('ask("fox")', "ask(w)").replace("program main()", "program main(w: str)")) == ["PL501"]
 
 
+@pytest.mark.parametrize(
+    "often",
+    [
+        "beam depth=2 width=1 branch=2 by 1 as paths:\n    a = ask(w)\n    b = gen(temperature=1)",
+        "a = ask(w)\nrequire len(a) > 3 else retry 2",
+    ],
+)
+def test_what_a_beam_or_a_require_repeats_runs_often(often: str) -> None:
+    asked = f'program ask(word: str) -> str:\n    "${{word}} {FIXED * 2}"\n    x = gen(temperature=1)\n    return x\n'
+    assert codes_of(program(often, "w: str", asked)) == ["PL501"]
+    assert codes_of(program("a = ask(w)", "", asked).replace("ask(w)", 'ask("fox")')) == []
+
+
+@pytest.mark.parametrize(("head", "several"), [("fork x in {} as b:", "PL502"), ("for x in {}:", "PL503")])
+def test_one_branch_or_round_shares_with_nobody(head: str, several: str) -> None:
+    def codes(items: str) -> list[str]:
+        body = f'{head.format(items)}\n    user: "${{x}}"\n    user: "FIXED"\n    assistant: y = gen()'
+        return codes_of(program(body, ""))
+
+    assert codes('["fox", "dog"]') == [several]
+    assert codes('["fox"]') == []
+
+
 def test_text_in_a_fragment_is_marked_there_once() -> None:
     text = program(
         "use ask(word)\nassistant: x = gen()\nfork 2 as b:\n    use ask(word)\n    assistant: y = gen()",

@@ -23,6 +23,11 @@ def formatted(text: str) -> str:
     return format_source(Source(text))
 
 
+def test_a_form_feed_moves_no_block() -> None:
+    text = "program p():\n    if true:\n        log 1\n\f\n@        # inside\n@    log 2\n"
+    assert formatted(text.replace("@", "\f")) == text.replace("\f", "").replace("@", "")
+
+
 def is_right(text: str) -> bool:
     """Whether a text has no errors of syntax."""
     return not any(found.is_error for found in parse(Source(text)).diagnostics)

@@ -138,6 +138,22 @@ def test_comments_and_blank_lines_do_not_open_or_close_blocks() -> None:
     assert len(statement("if x:\n    y = 1\n# left\n\n        # right\n    z = 2\n").branches[0][1]) == 2
 
 
+@pytest.mark.parametrize("blank", ["\f", "  \f", "\f  ", "    \f", "\f\f"])
+def test_a_form_feed_is_white_space(blank: str) -> None:
+    assert statements(f"if x:\n    y = 1\n{blank}\n    z = 2") == statements("if x:\n    y = 1\n    z = 2")
+
+
+def test_indentation_counts_from_a_form_feed() -> None:
+    assert statements("if x:\n    y = 1\n  \f    z = 2\n\fw = 3") == statements("if x:\n    y = 1\n    z = 2\nw = 3")
+
+
+@pytest.mark.parametrize("word", ["grammar", "schema"])
+@pytest.mark.parametrize("gap", [" ", "\n", " # so\n\n  ", "\r\n\t"])
+def test_a_file_may_stand_on_the_line_after_its_word(word: str, gap: str) -> None:
+    assert statement(f'x = gen({word}{gap}"g.lark")').answer.type.path == "g.lark"
+    assert len(statements(f'x = {word}\n"text"')) == 2
+
+
 def test_a_role_takes_a_statement_or_a_block() -> None:
     assert statement('user: "a"') == statement('user:\n    "a"')
     assert statement('role "tool": "a"').role == "tool"
@@ -157,7 +173,7 @@ def test_score_of_a_text_and_the_variable_score_are_told_apart() -> None:
 
 def test_a_slash_is_a_pattern_in_a_type_and_a_division_elsewhere() -> None:
     assert statement(r"x = gen(/[a\/]+/)").answer.type.pattern == "[a/]+"
-    assert statement("x = a / b / c").value.operator == "/"
+    assert shown(statement("x = a / b / c").value) == "((a/b)/c)"
 
 
 def test_a_range_is_not_a_float() -> None:
@@ -191,9 +207,13 @@ def shown(node: ast.Expression) -> str:
             return str(value)
         case ast.Name(name=name):
             return name
-        case ast.Binary(operator=operator, left=left, right=right):
-            gap = " " if operator.isalpha() else ""
-            return f"({shown(left)}{gap}{operator}{gap}{shown(right)})"
+        case ast.Arithmetic(first=first, rest=rest):
+            text = shown(first)
+            for operator, operand in rest:
+                text = f"({text}{operator}{shown(operand)})"
+            return text
+        case ast.Logic(operator=operator, operands=operands):
+            return f"({f' {operator} '.join(map(shown, operands))})"
         case ast.Unary(operator=operator, operand=operand):
             return f"({operator}{' ' if operator.isalpha() else ''}{shown(operand)})"
         case ast.Conditional(condition=condition, then=then, otherwise=otherwise):

@@ -12,7 +12,8 @@ from promptlang.diagnostics.source import Source
 from promptlang.grammar import shapes
 from promptlang.syntax import ast
 from promptlang.syntax.parser import parse_statements
-from promptlang.values.expressions import EvaluationError, Limits, evaluate
+from promptlang.values.budget import Limits
+from promptlang.values.expressions import EvaluationError, evaluate
 from promptlang.values.values import RecordType, RecordValue, Value, answered, render_text
 
 REPLY = RecordType(
@@ -225,6 +226,20 @@ def test_a_choice_is_its_text_and_knows_its_probabilities() -> None:
     ],
 )
 def test_what_has_no_value_is_refused_at_its_place(text: str, where: str) -> None:
+    assert refusal(text).span.text == where
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("1 + (2 / 0)", "2 / 0"),
+        ("1 / (1 - 1)", "1 / (1 - 1)"),
+        ("(1 / ((1 - 1) ) + 2 + 3)", "1 / ((1 - 1) )"),
+        ("((1) - 1) + [2] - 3", "((1) - 1) + [2]"),
+        ("1 - 2 - ([3]) - 4", "1 - 2 - ([3])"),
+    ],
+)
+def test_a_fault_in_a_chain_says_where_it_is(text: str, where: str) -> None:
     assert refusal(text).span.text == where
 
 

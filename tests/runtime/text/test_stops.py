@@ -1,7 +1,7 @@
 """What a reader sees of a growing answer, and where a stop string cuts it."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from promptlang.runtime.text.stops import AnswerText
@@ -93,6 +93,23 @@ def test_shown_text_is_the_text_before_the_first_complete_stop_however_it_is_cut
     answer = AnswerText(stops)
     shown = push_all(answer, pieces)
     assert shown == answer.text == raw[:end].decode()
+
+
+@given(st.text("ab\né☃", max_size=12), st.lists(st.text("abé", min_size=1, max_size=4), max_size=3), st.data())
+@example("ab", ["ba", "abb"], None)
+def test_all_is_shown_at_once_but_what_may_begin_a_stop(
+    text: str, stops: list[str], data: st.DataObject | None
+) -> None:
+    raw = text.encode()
+    ends = range(1, len(raw) + 1) if data is None else sorted(data.draw(st.sets(st.integers(1, max(1, len(raw))))))
+    answer, shown, pushed = AnswerText(stops), "", 0
+    for end in ends:
+        if answer.push(raw[pushed:end]):
+            break
+        pushed = end
+        shown += answer.show()
+        may_begin = [at for at in range(end) if any(stop.encode().startswith(raw[at:end]) for stop in stops)]
+        assert shown == raw[: min(may_begin, default=end)].decode(errors="ignore")
 
 
 @pytest.mark.parametrize("pieces", [[b"x", b"y\n", b"z"], [b"x", b"y", b"\n"]])

@@ -1,4 +1,4 @@
-"""Shapes as grammars in llguidance's Lark dialect.
+"""Shapes as grammars in llguidance's notation, a dialect of Lark.
 
 JSON is compact unless it is asked for otherwise: no white space, fields in their order, no escapes but those that are
 needed.
@@ -12,8 +12,7 @@ from typing import TypeAlias
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.json_schema.schema import prepare
 from promptlang.grammar.limits import MOST_SPECIFICATION
-from promptlang.grammar.regular.automaton import can_begin_with
-from promptlang.grammar.regular.regex import Characters, Regex, literal, to_text
+from promptlang.grammar.regular.regex import Characters, Regex, can_begin_with, literal, to_text
 from promptlang.grammar.regular.scalars import TEXT, bare, json_string, quoted
 from promptlang.grammar.shapes import (
     AnyJson,
@@ -43,7 +42,7 @@ SCALAR = Union((Str(), Float(), Bool(), Null()))
 
 
 @dataclass(frozen=True)
-class Layout:
+class WhiteSpace:
     """The white space of JSON, which is always the same: there is nothing to choose.
 
     Attributes:
@@ -72,10 +71,10 @@ class Layout:
         """Before a closing bracket."""
         return "" if self.level is None else "\n" + INDENT * self.level
 
-    def inside(self) -> "Layout":
+    def inside(self) -> "WhiteSpace":
         return replace(self, level=None if self.level is None else self.level + 1)
 
-    def on_one_line(self) -> "Layout":
+    def on_one_line(self) -> "WhiteSpace":
         return replace(self, level=None)
 
 
@@ -98,7 +97,7 @@ def to_grammar(shape: Shape, prefix: str, pretty: bool = False) -> str:
         _check_text(shape.text)
         return _behind(prefix, shape.text)
     rules = _Rules()
-    value = rules.top(shape, Layout(spaced=True, level=0) if pretty else Layout())
+    value = rules.top(shape, WhiteSpace(spaced=True, level=0) if pretty else WhiteSpace())
     return _grammars("\n".join([f"start: {_prefix(prefix)}({value})", *rules.lines]))
 
 
@@ -131,63 +130,63 @@ class _Rules:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self._of_record: dict[tuple[Record, Enclosing, Layout], str] = {}
+        self._of_record: dict[tuple[Record, Enclosing, WhiteSpace], str] = {}
 
-    def top(self, shape: Shape, layout: Layout) -> str:
+    def top(self, shape: Shape, space: WhiteSpace) -> str:
         """A shape where scalars stand bare."""
         regular = bare(shape)
         if regular is not None:
             return _terminal(regular)
         if isinstance(shape, Union):
-            return " | ".join(self._top_option(option, layout) for option in shape.options)
-        return self._json(shape, (), layout)
+            return " | ".join(self._top_option(option, space) for option in shape.options)
+        return self._json(shape, (), space)
 
-    def _top_option(self, shape: Shape, layout: Layout) -> str:
+    def _top_option(self, shape: Shape, space: WhiteSpace) -> str:
         """An option beside JSON; the lexer takes the longest token, so text must not begin as JSON does."""
         regular = bare(shape)
         if regular is not None and can_begin_with(regular, BRACKETS):
             raise ConstraintError("a union of JSON and text that can begin with { or [, or be empty, is ambiguous")
-        return self.top(shape, layout)
+        return self.top(shape, space)
 
-    def _json(self, shape: Shape, enclosing: Enclosing, layout: Layout) -> str:
+    def _json(self, shape: Shape, enclosing: Enclosing, space: WhiteSpace) -> str:
         """An expression for a shape as JSON."""
         regular = quoted(shape)
         if regular is not None:
             return _terminal(regular)
         match shape:
             case Union(options=options):
-                return f"({' | '.join(self._json(option, enclosing, layout) for option in options)})"
+                return f"({' | '.join(self._json(option, enclosing, space) for option in options)})"
             case List(item=item, minimum=minimum, maximum=maximum):
-                return _list(self._json(item, enclosing, layout.inside()), minimum or 0, maximum, layout)
+                return _list(self._json(item, enclosing, space.inside()), minimum or 0, maximum, space)
             case Dict(value=value):
-                return _dict(self._json(value, enclosing, layout.inside()), layout)
+                return _dict(self._json(value, enclosing, space.inside()), space)
             case Record():
-                return self._record(shape, enclosing, layout.on_one_line() if _is_recursive(shape) else layout)
+                return self._record(shape, enclosing, space.on_one_line() if _is_recursive(shape) else space)
             case Recursive(name=name):
                 return dict(enclosing)[name]
             case AnyJson():
-                return self._any(layout.on_one_line())
+                return self._any(space.on_one_line())
             case Schema(text=text):
-                return self._rule(f"%json {prepare(text, layout.spaced)}")
+                return self._rule(f"%json {prepare(text, space.spaced)}")
         raise ConstraintError("a grammar can only be the whole type of a gen, never a part of one")
 
-    def _record(self, record: Record, enclosing: Enclosing, layout: Layout) -> str:
-        key = (record, enclosing, layout)
+    def _record(self, record: Record, enclosing: Enclosing, space: WhiteSpace) -> str:
+        key = (record, enclosing, space)
         if key not in self._of_record:
             if len(enclosing) > DEEPEST:
                 raise ConstraintError(f"records nest deeper than {DEEPEST}")
             rule = self._of_record[key] = f"record_{len(self._of_record)}"
             inside = (*enclosing, (record.name, rule))
             members = [
-                (_key(field.name, layout) + self._json(field.shape, inside, layout.inside()), field.required)
+                (_key(field.name, space) + self._json(field.shape, inside, space.inside()), field.required)
                 for field in record.fields
             ]
-            self.lines.append(f"{rule}: {_members(members, layout)}")
+            self.lines.append(f"{rule}: {_members(members, space)}")
         return self._of_record[key]
 
-    def _any(self, layout: Layout) -> str:
-        scalar = self._json(SCALAR, (), layout)
-        lines = [f"any: {scalar} | {_dict('any', layout)} | {_list('any', 0, None, layout)}"]
+    def _any(self, space: WhiteSpace) -> str:
+        scalar = self._json(SCALAR, (), space)
+        lines = [f"any: {scalar} | {_dict('any', space)} | {_list('any', 0, None, space)}"]
         self.lines += [line for line in lines if line not in self.lines]
         return "any"
 
@@ -213,42 +212,42 @@ def _is_recursive(record: Record) -> bool:
     return False
 
 
-def _members(members: list[tuple[str, bool]], layout: Layout) -> str:
+def _members(members: list[tuple[str, bool]], space: WhiteSpace) -> str:
     """Members in order, commas only between: one option for each that can come first."""
-    options, comma = [], _text(layout.comma)
+    options, comma = [], _text(space.comma)
     for index, (member, required) in enumerate(members):
         rest = "".join(f" ({comma} {later})" + ("" if is_needed else "?") for later, is_needed in members[index + 1 :])
         options.append(member + rest)
         if required:
             break
     is_needed = any(required for _, required in members)
-    return _bracketed("{", " | ".join(options), "}", layout, may_be_empty=not is_needed)
+    return _bracketed("{", " | ".join(options), "}", space, may_be_empty=not is_needed)
 
 
-def _bracketed(opening: str, content: str, closing: str, layout: Layout, *, may_be_empty: bool) -> str:
+def _bracketed(opening: str, content: str, closing: str, space: WhiteSpace, *, may_be_empty: bool) -> str:
     """Content between brackets; none at all stands without white space."""
-    whole = f"{_text(opening + layout.opening)} ({content}) {_text(layout.closing + closing)}"
+    whole = f"{_text(opening + space.opening)} ({content}) {_text(space.closing + closing)}"
     empty = _text(opening + closing)
     return empty if not content else f"({whole} | {empty})" if may_be_empty else whole
 
 
-def _list(item: str, minimum: int, maximum: int | None, layout: Layout) -> str:
+def _list(item: str, minimum: int, maximum: int | None, space: WhiteSpace) -> str:
     if maximum is not None and maximum < minimum:
         raise ConstraintError(f"no list has {minimum}..{maximum} items")
     if maximum == 0:
         return _text("[]")
     more = f"{{{max(0, minimum - 1)},{'' if maximum is None else maximum - 1}}}"
-    items = item if maximum == 1 else f"{item} ({_text(layout.comma)} {item}){more}"
-    return _bracketed("[", items, "]", layout, may_be_empty=not minimum)
+    items = item if maximum == 1 else f"{item} ({_text(space.comma)} {item}){more}"
+    return _bracketed("[", items, "]", space, may_be_empty=not minimum)
 
 
-def _dict(value: str, layout: Layout) -> str:
-    member = f"{_terminal(json_string(TEXT))} {_text(layout.colon)} {value}"
-    return _bracketed("{", f"{member} ({_text(layout.comma)} {member})*", "}", layout, may_be_empty=True)
+def _dict(value: str, space: WhiteSpace) -> str:
+    member = f"{_terminal(json_string(TEXT))} {_text(space.colon)} {value}"
+    return _bracketed("{", f"{member} ({_text(space.comma)} {member})*", "}", space, may_be_empty=True)
 
 
-def _key(name: str, layout: Layout) -> str:
-    return f"{_terminal(literal(json.dumps(name, ensure_ascii=False)))} {_text(layout.colon)} "
+def _key(name: str, space: WhiteSpace) -> str:
+    return f"{_terminal(literal(json.dumps(name, ensure_ascii=False)))} {_text(space.colon)} "
 
 
 def _text(text: str) -> str:

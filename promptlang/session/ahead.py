@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
 
-from promptlang.grammar.constraint import ConstraintError
+from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.shapes import Shape
 from promptlang.runtime.models import embedded, gguf_files
 
@@ -32,13 +32,9 @@ def _compile(shapes: Sequence[Shape], options: Sequence[tuple[str, ...]], folder
     if folder is None:
         return
     from promptlang.grammar.compiler import compile_constraint
-    from promptlang.grammar.vocabulary import Vocabulary
     from promptlang.runtime.select import encode_options
 
-    tokenizer = gguf_files.load_tokenizer(folder)
-    vocabulary = Vocabulary(
-        tokenizer.token_bytes, tokenizer.special_ids, tokenizer.eos_ids, tokenizer.encode, tokenizer.fingerprint
-    )
+    vocabulary = gguf_files.load_tokenizer(folder).vocabulary
     for texts in options:
         encode_options(texts, vocabulary)
     for shape in shapes:

@@ -1,4 +1,4 @@
-"""JSON Schemas of every draft laid out in one way: references lead to `$defs`, and keywords are those of 2020-12."""
+"""JSON Schemas of every draft said in one: references lead to `$defs`, and keywords are those of 2020-12."""
 
 import json
 import re
@@ -26,8 +26,12 @@ IN_LIST = {"allOf", "anyOf", "items", "oneOf", "prefixItems"}
 IN_DICT = {"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
 """Where schemas stand in schemas."""
 
+DEFINITIONS = ("$defs", "definitions")
+
 STANDARD_PLACE = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
 """References that may stay as they are."""
+
+DEFINITION = re.compile(r"#/(?P<keyword>\$defs|definitions)/(?P<name>[^/]+)")
 
 SINCE_2019 = {
     "$dynamicAnchor",
@@ -104,7 +108,7 @@ def with_parts(schema: dict[str, Any], change: Callable[[Any], Any]) -> dict[str
     return {keyword: changed(keyword, value) for keyword, value in schema.items()}
 
 
-def laid_out(schema: Any) -> Any:
+def in_newest_draft(schema: Any) -> Any:
     """A schema of any draft as one of 2020-12; where nothing beside a `$ref` counts, nothing is left there.
 
     Raises:
@@ -202,11 +206,15 @@ def _renamed(schema: Any, moved: dict[str, str]) -> Any:
     return ready
 
 
+def _key(step: str) -> str:
+    return step.replace("~1", "/").replace("~0", "~")
+
+
 def pointed(root: Any, reference: str) -> Any:
     """What a reference of the form `#/a/b` leads to; None where that is nothing."""
     part = root
     for step in unquote(reference).split("/")[1:]:
-        key = step.replace("~1", "/").replace("~0", "~")
+        key = _key(step)
         if isinstance(part, dict) and key in part:
             part = part[key]
         elif isinstance(part, list) and key.isdigit() and int(key) < len(part):
@@ -214,6 +222,40 @@ def pointed(root: Any, reference: str) -> Any:
         else:
             return None
     return part
+
+
+def with_used_definitions(root: dict[str, Any]) -> dict[str, Any]:
+    """A schema without the definitions that no reference leads to: what stands there is never asked.
+
+    Args:
+        root: one whose references within it lead to itself or its definitions (see `in_newest_draft`).
+    """
+    if has_inner_ids(root) or _leads_far(root):
+        return root
+    bare = _without_definitions(root)
+    used: dict[str, dict[str, Any]] = {keyword: {} for keyword in DEFINITIONS}
+    waiting = [bare]
+    while waiting:
+        for part in _all_parts(waiting.pop()):
+            found = DEFINITION.match(unquote(part["$ref"])) if _is_text(part, "$ref") else None
+            if found:
+                keyword, name = found["keyword"], _key(found["name"])
+                if name in root.get(keyword, {}) and name not in used[keyword]:
+                    used[keyword][name] = _without_definitions(root[keyword][name])
+                    waiting.append(used[keyword][name])
+    return {**bare, **{keyword: definitions for keyword, definitions in used.items() if definitions}}
+
+
+def _leads_far(root: dict[str, Any]) -> bool:
+    """Whether a reference names a document, which may be this one."""
+    return any(_is_text(part, "$ref") and not part["$ref"].startswith("#") for part in _all_parts(root))
+
+
+def _without_definitions(schema: Any) -> Any:
+    if not isinstance(schema, dict):
+        return schema
+    ready = {keyword: value for keyword, value in schema.items() if keyword not in DEFINITIONS}
+    return with_parts(ready, _without_definitions)
 
 
 def check_chain(root: dict[str, Any]) -> None:
@@ -228,11 +270,18 @@ def check_chain(root: dict[str, Any]) -> None:
         part, depth = waiting.pop()
         if depth > DEEPEST_CHAIN:
             raise ConstraintError(f"schemas and references inside one another nest deeper than {DEEPEST_CHAIN}")
-        inside = [*part.values()] if isinstance(part, dict) else part if isinstance(part, list) else []
+        inside = _inside(part)
         if isinstance(part, dict) and _is_text(part, "$ref") and part["$ref"] not in met:
             met.add(part["$ref"])
             inside.append(pointed(root, part["$ref"]))
         waiting += [(value, depth + 1) for value in inside if isinstance(value, dict | list)]
+
+
+def _inside(part: Any) -> list[Any]:
+    """What stands in a part; not the definitions, which are met where a reference leads to them."""
+    if isinstance(part, dict):
+        return [value for keyword, value in part.items() if keyword not in DEFINITIONS]
+    return list(part) if isinstance(part, list) else []
 
 
 # Drafts ------------------------------------------------------------------------------------------------------

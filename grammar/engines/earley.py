@@ -1,6 +1,7 @@
 """Constraints served by llguidance: patterns, JSON and context-free grammars.
 
-It compiles in milliseconds, and a mask over 49,152 tokens took 4 µs. Forks are copies of the state, never of the
+It compiles in a millisecond, and a mask over 49,152 tokens took 4 to 140 µs: the fewer where sets of characters hold
+whole slices of the vocabulary that it has prepared. Forks are copies of the state, never of the
 grammar: under 1 µs at the start of an answer, and about 50 ns more a token of what is written.
 (Its lexer follows derivatives of regular expressions, its parser is Earley's.)
 """
@@ -10,27 +11,25 @@ from dataclasses import dataclass
 import numpy as np
 from llguidance import LLMatcher, LLParserLimits
 
-from promptlang.grammar.constraint import Mask
 from promptlang.grammar.errors import explained
 from promptlang.grammar.limits import PARSER_LIMITS
-from promptlang.grammar.vocabulary import Vocabulary
+from promptlang.grammar.vocabulary import Mask, Vocabulary
 
 LIMITS = LLParserLimits(**PARSER_LIMITS, verbose_errors=False)
 
 
 @dataclass(frozen=True)
-class LlguidanceConstraint:
+class EarleyConstraint:
     """A compiled grammar."""
 
     matcher: LLMatcher
     vocabulary: Vocabulary
-    engine: str = "llguidance"
 
-    def start(self) -> "LlguidanceState":
-        return LlguidanceState(self.matcher.deep_copy(), self.vocabulary)
+    def start(self) -> "EarleyState":
+        return EarleyState(self.matcher.deep_copy(), self.vocabulary)
 
 
-def compile_grammar(grammar: str, vocabulary: Vocabulary) -> LlguidanceConstraint:
+def compile_grammar(grammar: str, vocabulary: Vocabulary) -> EarleyConstraint:
     """Compile llguidance's own notation (see `LLMatcher.grammar_from_*`).
 
     Raises:
@@ -39,10 +38,10 @@ def compile_grammar(grammar: str, vocabulary: Vocabulary) -> LlguidanceConstrain
     matcher = LLMatcher(vocabulary.llguidance, grammar, limits=LIMITS, log_level=0)
     if matcher.is_error():
         raise explained(matcher.get_error())
-    return LlguidanceConstraint(matcher, vocabulary)
+    return EarleyConstraint(matcher, vocabulary)
 
 
-class LlguidanceState:
+class EarleyState:
     """A running parse."""
 
     def __init__(self, matcher: LLMatcher, vocabulary: Vocabulary) -> None:
@@ -79,5 +78,5 @@ class LlguidanceState:
         if not self._matcher.rollback(count):
             raise ValueError(f"{count} tokens can't be taken back: {self._matcher.get_error()}")
 
-    def fork(self) -> "LlguidanceState":
-        return LlguidanceState(self._matcher.deep_copy(), self._vocabulary)
+    def fork(self) -> "EarleyState":
+        return EarleyState(self._matcher.deep_copy(), self._vocabulary)

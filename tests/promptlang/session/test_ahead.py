@@ -6,10 +6,10 @@ import pytest
 from tiny_engine import tiny_engine, tiny_tokenizer
 
 import promptlang.grammar.compiler as compiler
-from promptlang.cli.ahead import compile_ahead
 from promptlang.grammar.shapes import ContextFree, Int, Pattern
 from promptlang.runtime.models import embedded, gguf_files
 from promptlang.runtime.select import encode_options
+from promptlang.session.ahead import compile_ahead
 
 
 @pytest.fixture

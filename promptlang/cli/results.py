@@ -1,0 +1,133 @@
+"""The results of rows: JSON lines, in a file or on stdout."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from promptlang.cli.errors import CommandError, OutputError
+from promptlang.cli.files import refuse_special
+from promptlang.cli.report import Heading, line_of
+
+
+@dataclass(frozen=True)
+class ResultsFile:
+    """A file that takes the results of rows.
+
+    Attributes:
+        path: where it is.
+        rows: how many results it holds and keeps: those of the first rows.
+        size: of these, in bytes; what lies behind them was never finished.
+    """
+
+    path: Path
+    rows: int = 0
+    size: int = 0
+
+    @classmethod
+    def resumed(cls, path: Path, heading: Heading, rows: int) -> "ResultsFile":
+        """A file to go on with; it is only read.
+
+        Args:
+            path: where it is, if it is there.
+            heading: of the reports that will follow.
+            rows: how many the data has.
+
+        Raises:
+            CommandError: it can't be read, or does not hold the results of the first rows of the same run.
+        """
+        if not os.path.exists(path):
+            return cls(path)
+        refuse_special(str(path), "--resume", "name a file with --out")
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise CommandError(f"--out: {path} can't be read: {error.strerror}") from error
+        *lines, rest = data.split(b"\n")
+        for number, line in enumerate(lines):
+            if not _is_result(line, number, heading):
+                raise _not_ours(path, number, heading)
+        if not _may_become(rest, len(lines), heading):
+            raise _not_ours(path, len(lines), heading)
+        if len(lines) > rows:
+            raise CommandError(
+                f"--resume: {path} holds {len(lines)} results, and the data has {rows} rows; name another"
+            )
+        return cls(path, len(lines), len(data) - len(rest))
+
+    @contextmanager
+    def opened(self) -> Iterator[TextIO]:
+        """The file, to be written to; what it does not keep is gone.
+
+        Raises:
+            CommandError: it can't be written.
+        """
+        try:
+            stream = self.path.open("a" if self.rows else "w", encoding="utf-8", newline="\n")
+            if self.rows:
+                stream.truncate(self.size)
+        except OSError as error:
+            raise CommandError(f"--out: {self.path} can't be written: {error.strerror}") from error
+        try:
+            yield stream
+        finally:
+            with suppress(OSError):  # every row was flushed; where that failed, it was said
+                stream.close()
+
+
+def _is_result(line: bytes, number: int, heading: Heading) -> bool:
+    """Whether a line is the result of that row, with that heading."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    wanted = {"row": number, "program": heading.program, "model": heading.model, "seed": heading.seed}
+    return isinstance(row, dict) and not isinstance(row.get("row"), bool) and wanted.items() <= row.items()
+
+
+def _may_become(rest: bytes, number: int, heading: Heading) -> bool:
+    """Whether an unfinished line is the beginning of the result of that row, or nothing."""
+    head = line_of({"row": number, "program": heading.program}).removesuffix("}").encode()
+    return rest.startswith(head) or head.startswith(rest)
+
+
+def _not_ours(path: Path, number: int, heading: Heading) -> CommandError:
+    return CommandError(
+        f"--resume: line {number + 1} of {path} is no result of row {number} of this run "
+        f"({heading.program}, --model {heading.model}, --seed {heading.seed}); name another --out file"
+    )
+
+
+class RowWriter:
+    """Writes results as JSON lines, each out of our hands at once.
+
+    Args:
+        stream: takes them.
+        name: what messages call it.
+    """
+
+    def __init__(self, stream: TextIO, name: str) -> None:
+        self._stream = stream
+        self._name = name
+        self._written = 0
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Write the result of a row.
+
+        Raises:
+            OutputError: there is no room for it.
+            BrokenPipeError: whoever read has gone.
+        """
+        try:
+            self._stream.write(line_of(row) + "\n")
+            self._stream.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputError(
+                f"{self._name} can't be written: {error.strerror}; {self._written} rows are written"
+            ) from error
+        self._written += 1

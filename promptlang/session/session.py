@@ -1,0 +1,113 @@
+"""A session: programs on one model. Importing this loads no model library; opening the session does."""
+
+from collections.abc import Callable, Mapping
+from threading import Lock
+from time import perf_counter
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+from promptlang.compiler.passes.ahead import options_ahead, shapes_ahead
+from promptlang.runtime.usage import Usage
+from promptlang.session.ahead import compile_ahead
+from promptlang.session.program import Program
+from promptlang.session.runner import Runner
+from promptlang.session.settings import OpeningError, Settings
+
+if TYPE_CHECKING:
+    from promptlang.interpreter.loop import EngineLoop
+    from promptlang.runtime.engine import Engine
+
+
+class Session:
+    """Owns a model, its engine and its loop. All programs it runs share them, and what is cached.
+
+    Once it is open, any thread may start runs and wait for them: whoever waits moves everything.
+
+    Args:
+        settings: which model, and how its engine runs.
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self._opened: tuple[Engine, EngineLoop] | None = None
+        self._counting = Lock()
+        self._is_closed = False
+
+    def open(self, progress: Callable[[str], None] | None = None, ahead: Program | None = None) -> "Engine":
+        """Load the model, unless it is loaded.
+
+        Args:
+            progress: told in a few words what takes long.
+            ahead: a program whose constraints and options are compiled beside the loading.
+
+        Returns:
+            The engine.
+
+        Raises:
+            OpeningError: there is no such model, or the KV budget is too small.
+        """
+        return self._open(progress, ahead)[0]
+
+    def _open(self, progress: Callable[[str], None] | None, ahead: Program | None) -> "tuple[Engine, EngineLoop]":
+        if self._is_closed:
+            raise OpeningError("this session is closed")
+        if self._opened is None:
+            started = perf_counter()
+            self._opened = self._load(progress, ahead)
+            self._opened[0].usage.load_seconds = perf_counter() - started
+        return self._opened
+
+    def _load(self, progress: Callable[[str], None] | None, ahead: Program | None) -> "tuple[Engine, EngineLoop]":
+        graphs = (ahead.graph, ahead.graphs) if ahead is not None else None
+        compiling = compile_ahead(
+            shapes_ahead(*graphs) if graphs else (), options_ahead(*graphs) if graphs else (), self.settings.model
+        )
+        from promptlang.session.opening import open_loop
+
+        opened = open_loop(self.settings, progress)
+        compiling.join()
+        return opened
+
+    def runner(self, program: Program, seed: int = 0, tools: Mapping[str, Any] = MappingProxyType({})) -> Runner:
+        """What runs a program here; opens the session, where it is not open.
+
+        Args:
+            program: which.
+            seed: of all its random numbers.
+            tools: functions by name; those of the program's tools must be among them.
+
+        Raises:
+            ToolError: a tool's function is missing or does not fit.
+            OpeningError: as `open` raises it.
+        """
+        functions = program.functions(tools)
+        _, loop = self._open(None, program)
+        from promptlang.session.opening import interpreter_of
+
+        return Runner(program, interpreter_of(loop, program, seed, functions), loop, self._count)
+
+    def _count(self, usage: Usage) -> None:
+        """Count a run among those of the session."""
+        with self._counting:
+            self.usage.add_tokens(usage)
+
+    @property
+    def usage(self) -> Usage:
+        """The numbers of all runs that were waited for."""
+        return self.open().usage
+
+    @property
+    def weights(self) -> str:
+        """What the model's weights are kept in."""
+        return self.open().model.weights
+
+    def close(self) -> None:
+        """Let go of the model; its memory is free when the session's runners are gone, too."""
+        self._opened = None
+        self._is_closed = True
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
