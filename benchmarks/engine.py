@@ -35,7 +35,7 @@ from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.models import embedded, gguf_files
 from promptlang.runtime.models.loading import LoadedModel, load
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import Generate
+from promptlang.runtime.requests import GenerateTokens
 from promptlang.runtime.usage import Usage
 
 DTYPES = ["float32", "int4"]
@@ -85,7 +85,9 @@ class Ours:
         for index in range(siblings):
             prompt = self.engine.new_prompt()
             prompt.extend(prefix)
-            request = Generate(prompt, RandomStream(0, index), self.usage, max_tokens=max_tokens, min_tokens=max_tokens)
+            request = GenerateTokens(
+                prompt, RandomStream(0, index), self.usage, max_tokens=max_tokens, min_tokens=max_tokens
+            )
             self.engine.submit(request)
 
     def step(self) -> None:

@@ -23,7 +23,7 @@ from rich.table import Table
 from promptlang.kernels.backend import default_backend
 from promptlang.runtime.batch import Batch, Lane, build_batch
 from promptlang.runtime.cache.kv_pool import KvPool
-from promptlang.runtime.cache.slots import Run
+from promptlang.runtime.cache.slots import SlotRun
 from promptlang.runtime.models.loading import load
 from promptlang.runtime.models.model import Model
 
@@ -44,7 +44,7 @@ def siblings(count: int) -> Batch:
     first = [PREFIX + index * (TAIL + 1) for index in range(count)]
     return build_batch(
         [
-            Lane([5], PREFIX + TAIL, np.array([start + TAIL], np.int32), (Run(0, PREFIX), Run(start, TAIL)))
+            Lane([5], PREFIX + TAIL, np.array([start + TAIL], np.int32), (SlotRun(0, PREFIX), SlotRun(start, TAIL)))
             for start in first
         ],
         BACKEND,

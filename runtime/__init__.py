@@ -1,4 +1,4 @@
-"""The engine: requests in, answers out, one model pass a step; start at `engine.py`.
+"""Who answers for a model: `backend.py` is what may be asked in texts, `engine.py` does it in tokens, one pass a step.
 
 May import: its rooms (`cache/`, `models/`, `text/`), kernels, grammar.
 """

@@ -11,7 +11,7 @@ import torch
 from promptlang.kernels.backend import AttentionBackend
 from promptlang.kernels.lane import AttentionLane
 from promptlang.runtime.cache.kv_pool import KvPool
-from promptlang.runtime.cache.slots import Run
+from promptlang.runtime.cache.slots import SlotRun
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Lane:
     tokens: Sequence[int]
     start: int
     slots: npt.NDArray[np.int32]
-    context: tuple[Run, ...]
+    context: tuple[SlotRun, ...]
     wants: Literal["last", "all", "none"] = "last"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence as Ordered
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import torch
@@ -14,18 +14,30 @@ from promptlang.grammar.errors import ConstraintError
 from promptlang.kernels.backend import AttentionBackend, default_backend
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.cache.eviction import make_policy
+from promptlang.runtime.cache.expected_read import ExpectedRead
+from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.kv_pool import KvPool
-from promptlang.runtime.cache.prefix_cache import Tokens as PromptTokens
-from promptlang.runtime.cache.radix_tree import ExpectedRead, Node, RadixTree
-from promptlang.runtime.cache.sequence import KvCache
+from promptlang.runtime.cache.pins import Pin, Pins
+from promptlang.runtime.cache.prefix_cache import Namespace, TokenIds
+from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.slots import SlotAllocator
 from promptlang.runtime.generation import GenerateJob
 from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.logits import TimedLogits
 from promptlang.runtime.models.memory import available_memory
-from promptlang.runtime.prompt import Prompt
-from promptlang.runtime.requests import Answer, Generate, PassError, Request, RequestError, WatcherError
-from promptlang.runtime.sampler import SamplingRow, Tokens, Values, choose, few_allowed, logprob_of, spread
+from promptlang.runtime.prompt import TokenPrompt
+from promptlang.runtime.requests import (
+    Answer,
+    GeneratedTokens,
+    GenerateTokens,
+    PassError,
+    Request,
+    RequestError,
+    ScoredOptions,
+    ScoreOptions,
+    WatcherError,
+)
+from promptlang.runtime.sampler import FewTokens, SamplingRow, Values, few_allowed, logprob_of, sample, spread
 from promptlang.runtime.scheduler import Job, Scheduler
 from promptlang.runtime.scoring import ScoreJob
 from promptlang.runtime.text.chat_template import ChatTemplate
@@ -75,6 +87,7 @@ class Engine:
         backend: AttentionBackend[Any] | None = None,
     ) -> None:
         options = options or EngineOptions()
+        self.name = loaded.name
         self.model = loaded.model
         self._backend = backend or default_backend(self.model.device)
         self.tokenizer = loaded.tokenizer
@@ -85,7 +98,7 @@ class Engine:
         self.tree = RadixTree(SlotAllocator(size), make_policy(options.policy))
         self.cache = KvCache(self.tree.allocator, self.tree, options.shares)
         self.usage = Usage()
-        self._pins = 0
+        self._pins = Pins(self.tree, size // 2)
         self._fault: CacheFault | None = None
         self._scheduler = Scheduler(self.cache, options.tokens_a_step, options.answers_at_once)
 
@@ -106,11 +119,17 @@ class Engine:
 
     # Requests ----------------------------------------------------------------------------------------
 
-    def new_prompt(self) -> Prompt:
-        """An empty prompt."""
-        return Prompt(self.tokenizer, self.template, self.tree if self.cache.shares else None)
+    def new_prompt(self, namespace: Namespace = (), program: str = "") -> TokenPrompt:
+        """An empty prompt; see `TokenPrompt`."""
+        return TokenPrompt(self.tokenizer, self.template, self.cache, namespace, program)
 
-    def submit(self, request: Request) -> Answer:
+    @overload
+    def submit(self, request: GenerateTokens) -> Answer[GeneratedTokens]: ...
+
+    @overload
+    def submit(self, request: ScoreOptions) -> Answer[ScoredOptions]: ...
+
+    def submit(self, request: Request) -> Answer[Any]:
         """Take a request; its answer is filled in by later steps.
 
         Raises:
@@ -123,15 +142,18 @@ class Engine:
         if not prompt.flush():
             prompt.extend([self._start_token])
         self._refuse_oversized(request)
-        answer = Answer(request)
+        answer: Answer[Any] = Answer(request)
         job = self.job(answer, request)
-        self._scheduler.add(job)
-        answer.on_cancel = lambda: self._scheduler.drop(job)
+        if isinstance(job, GenerateJob):
+            job.begin()
+        if not answer.is_done:
+            self._scheduler.add(job)
+            answer.on_cancel = lambda: self._scheduler.drop(job)
         return answer
 
-    def job(self, answer: Answer, request: Request) -> Job:
+    def job(self, answer: Answer[Any], request: Request) -> Job:
         """What serves a request."""
-        if isinstance(request, Generate):
+        if isinstance(request, GenerateTokens):
             return GenerateJob(answer, request, self.cache, self.vocabulary)
         return ScoreJob(answer, request, self.cache)
 
@@ -145,39 +167,32 @@ class Engine:
         """The time by which reads are expected: how many requests have come to wait."""
         return self._scheduler.asked
 
-    def expect(self, tokens: PromptTokens, at: int) -> ExpectedRead:
+    def expect(self, tokens: TokenIds, at: int, namespace: Namespace = ()) -> ExpectedRead:
         """Tell the cache that a prompt will begin with `tokens`. Only what is cached now is kept for it, and only the
         order of eviction depends on it: a wrong expectation costs time, never a result.
 
         Args:
             tokens: int32 [N], the prompt's beginning.
             at: when, by `clock`.
+            namespace: of the prompt.
 
         Returns:
             To be settled when the prompt is there, or won't be.
         """
-        return ExpectedRead(self.tree, self.tree.find(tokens), at)
+        return ExpectedRead(self.tree, self.tree.find(tokens, namespace), at)
 
-    def pin(self, tokens: Ordered[int]) -> Node | None:
-        """Lock what is computed of a prefix until `unpin`; None where nothing is, or pins hold half the pool."""
-        keys = np.array(tokens, dtype=np.int32)
-        if self.tree.locked + len(keys) > self.cache.allocator.size // 2:
-            return None
-        match = self.tree.match(keys)
-        if not match.length:
-            return None
-        self.tree.lock(match.node)
-        self._pins += 1
-        return match.node
+    def pin(self, tokens: Ordered[int], namespace: Namespace = ()) -> Pin:
+        """Keep a prefix in the cache until `unpin`, as far as half the pool allows; what is not computed yet, from
+        when it is."""
+        return self._pins.add(np.array(tokens, dtype=np.int32), namespace)
 
-    def unpin(self, node: Node) -> None:
-        """Let go of what `pin` locked."""
-        self.tree.unlock(node)
-        self._pins -= 1
+    def unpin(self, pin: Pin) -> None:
+        """Let go of what `pin` keeps."""
+        self._pins.release(pin)
 
     def _refuse_oversized(self, request: Request) -> None:
         prompt = len(request.prompt.flush())
-        more = request.max_tokens if isinstance(request, Generate) else max(map(len, request.options))
+        more = request.max_tokens if isinstance(request, GenerateTokens) else max(map(len, request.options))
         what = f"a prompt of {prompt} tokens and {more} tokens of answer"
         if prompt + more > self.cache.allocator.size:
             raise RequestError(
@@ -241,6 +256,7 @@ class Engine:
             job.computed()
         timed = TimedLogits(logits)
         self._deliver(work, timed)
+        self._pins.update()
         model_seconds = passed - planned + timed.seconds
         self._account(jobs, lanes, model_seconds, perf_counter() - started - model_seconds)
 
@@ -275,7 +291,7 @@ class Engine:
 
     def _accept(self, choice: "_Choice", values: Values) -> None:
         job = choice.job
-        token = choose(values, choice.sampling_row)
+        token = sample(values, choice.sampling_row)
         logprob = logprob_of(token, values) if job.wants_logprobs else 0.0
         with self._uninterrupted(job):
             job.accept(token, logprob)
@@ -343,8 +359,11 @@ class Engine:
         free, cached, size = self.cache.allocator.available, self.tree.size, self.cache.allocator.size
         if free + cached != size:
             raise CacheFault(f"internal error: {free} free and {cached} cached slots are not the {size} of the pool")
-        if self.tree.locked and not self._pins:
-            raise CacheFault(f"internal error: {self.tree.locked} cached tokens are locked, and nothing runs")
+        if self.tree.locked != self.tree.pinned:
+            raise CacheFault(
+                f"internal error: {self.tree.locked} cached tokens are locked, {self.tree.pinned} of them pinned, and "
+                "nothing runs"
+            )
 
     def check(self) -> None:
         """Assert that nothing has leaked; only when idle."""
@@ -366,7 +385,7 @@ class _Choice:
     job: GenerateJob
     row: int
     sampling_row: SamplingRow
-    few: Tokens | None
+    few: FewTokens | None
 
     @classmethod
     def of(cls, job: GenerateJob, row: int) -> "_Choice":

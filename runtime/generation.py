@@ -1,10 +1,13 @@
 """An answer being written: prompt first, then token by token until something ends it."""
 
+from collections.abc import Iterable
+
 from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.vocabulary import Mask, Vocabulary, allows
 from promptlang.runtime.batch import Lane
-from promptlang.runtime.cache.sequence import KvCache, Sequence
-from promptlang.runtime.requests import Answer, Finish, Generate, Generated, watching
+from promptlang.runtime.cache.kv_cache import KvCache
+from promptlang.runtime.cache.sequence import Sequence
+from promptlang.runtime.requests import Answer, Finish, GeneratedTokens, GenerateTokens, watching
 from promptlang.runtime.sampler import SamplingRow
 from promptlang.runtime.text.stops import AnswerText
 
@@ -16,20 +19,33 @@ OVERTIME = 32
 
 
 class GenerateJob:
-    """One `Generate` request under way."""
+    """One `GenerateTokens` request under way."""
 
-    def __init__(self, answer: Answer, request: Generate, cache: KvCache, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, answer: Answer[GeneratedTokens], request: GenerateTokens, cache: KvCache, vocabulary: Vocabulary
+    ) -> None:
         self.answer = answer
         self._request = request
         self._vocabulary = vocabulary
-        self.sequence = Sequence(cache, list(request.prompt.flush()))
+        self.sequence = Sequence(cache, list(request.prompt.flush()), request.prompt.namespace)
         self._prompt_end = self.sequence.end
         self._state = request.constraint.start() if request.constraint else None
         self._text = AnswerText(request.stop, request.withdrawn)
         self._generated: list[int] = []
         self._logprobs: list[float] = []
         self._may_end_anywhere = False
-        request.usage.ask(self.sequence.tokens)
+        self._pass_began = 0
+
+    def begin(self) -> None:
+        """Write what the constraint forces before the model is asked; one pass then computes it with the prompt. An
+        answer that is forced whole is finished here, and the model is not asked at all."""
+        self._jump_forward()
+        self._show()
+        finish = self._finish_reason()
+        if finish is None:
+            self._request.usage.ask(self.sequence.tokens[: self._prompt_end])
+        else:
+            self._finish(finish)
 
     # What goes through the model ---------------------------------------------------------------------
 
@@ -38,13 +54,8 @@ class GenerateJob:
         return self.sequence.computed >= self._prompt_end - 1 and bool(self._generated)
 
     @property
-    def can_pause(self) -> bool:
-        """Whether the job can be interrupted for room."""
-        return True
-
-    @property
     def room_needed(self) -> int:
-        """Slots it takes to get going."""
+        """Slots it takes to get going, with nothing of it cached."""
         return self.sequence.pending + GROWTH
 
     def plan(self, budget: int) -> list[Lane] | None:
@@ -52,13 +63,14 @@ class GenerateJob:
         lane = self.sequence.next_lane(budget, growth=GROWTH if self._generated else 0)
         if lane is None:
             return None
+        self._pass_began = lane.start
         end = min(lane.start + len(lane.tokens), self._prompt_end)
         self._request.usage.computed_tokens += max(0, end - lane.start)
         return [lane]
 
     def computed(self) -> None:
         """The planned tokens have their KV now; the prompt's are shared at once, for others may wait for them."""
-        if self.sequence.computed <= self._prompt_end:
+        if self._pass_began < self._prompt_end:
             self.sequence.commit()
 
     # What the model answers --------------------------------------------------------------------------
@@ -122,12 +134,15 @@ class GenerateJob:
             forced = self._state.forced()
             if not forced:
                 return
-            for token in forced:
-                self._force(token)
+            self._force(forced)
 
-    def _force(self, token: int) -> None:
-        self._request.usage.forced_tokens += 1
-        self._append(token, 0.0)
+    def _force(self, tokens: Iterable[int]) -> None:
+        """Write tokens without the model, up to a stop string."""
+        for token in tokens:
+            if self._text.stopped_at is not None:
+                return
+            self._request.usage.forced_tokens += 1
+            self._append(token, 0.0)
 
     def _show(self, final: bool = False) -> None:
         if self._request.on_text is not None:
@@ -147,8 +162,7 @@ class GenerateJob:
 
     def _finish(self, finish: Finish) -> None:
         if finish == "length" and self._state is not None and not self._state.can_end():
-            for token in shortest_end(self._state, OVERTIME) or ():
-                self._force(token)
+            self._force(shortest_end(self._state, OVERTIME) or ())
         self._show(final=True)
         kept = self._generated
         if self._text.stopped_at is not None:
@@ -157,10 +171,11 @@ class GenerateJob:
         self._request.usage.wrote(self.sequence.tokens[: self.sequence.computed])
         prompt = self._request.prompt
         prompt.extend(kept)
-        prompt.hold(self.sequence.node)
+        if self.sequence.node is not None:
+            prompt.hold(self.sequence.node)
         self.release()
         self.answer.finish(
-            Generated(
+            GeneratedTokens(
                 text=self._text.text,
                 tokens=list(kept),
                 logprobs=self._logprobs,

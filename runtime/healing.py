@@ -6,10 +6,10 @@ joins them.
 """
 
 from promptlang.grammar.vocabulary import Vocabulary
-from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.prompt import TokenPrompt
 
 
-def heal(prompt: Prompt, vocabulary: Vocabulary) -> bytes:
+def heal(prompt: TokenPrompt, vocabulary: Vocabulary) -> bytes:
     """Withdraw the prompt's last token where that helps.
 
     Only a token of the program's own text is taken back, never one of the template's or of a model's answer, and

@@ -8,11 +8,13 @@ Text waits so that adjacent pieces are tokenised together, as the whole would be
 a message's opening by what follows it (a system prompt inside the first user turn) is rendered right.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from promptlang.runtime.cache.radix_tree import Node, RadixTree
+from promptlang.runtime.cache.kv_cache import KvCache
+from promptlang.runtime.cache.prefix_cache import Namespace
+from promptlang.runtime.cache.radix_node import RadixNode
 from promptlang.runtime.text.chat_template import ChatTemplate
 
 
@@ -43,7 +45,14 @@ class _Text:
     text: str
 
 
-_Piece = _Open | _Close | _Text
+@dataclass(frozen=True)
+class _Mark:
+    """A place; `tell` gets the tokens before it."""
+
+    tell: Callable[[list[int]], None]
+
+
+_Piece = _Open | _Close | _Text | _Mark
 
 
 @dataclass(frozen=True)
@@ -54,25 +63,42 @@ class _Run:
     literal: bool
 
 
-class Prompt:
+class TokenPrompt:
     """A handle on a conversation: cheap to fork, and the only owner of its text.
 
     Args:
         tokenizer: turns text into tokens.
         template: the model's chat template.
-        tree: where the prompt's KV lies; None without a cache.
+        cache: where the prompt's KV lies; None for nowhere.
+        namespace: whose prompt it is; those of others share nothing with it.
+        program: whose prompts it is one of.
+
+    Attributes:
+        has_begun: whether a model was asked on it, or on one that it was forked from.
     """
 
-    def __init__(self, tokenizer: TextTokenizer, template: ChatTemplate, tree: RadixTree | None) -> None:
+    def __init__(
+        self,
+        tokenizer: TextTokenizer,
+        template: ChatTemplate,
+        cache: KvCache | None,
+        namespace: Namespace = (),
+        program: str = "",
+    ) -> None:
+        self.cache = cache
+        self.namespace = namespace
+        self.program = program
+        self.has_begun = False
         self._tokenizer = tokenizer
         self._template = template
-        self._tree = tree
-        self._node: Node | None = None
+        self._tree = cache.tree if cache is not None and cache.shares else None
+        self._node: RadixNode | None = None
         self._roles: tuple[str, ...] = ()
         self._is_closed = False
         self._tail_written = False
         self._turn_is_empty = True
         self._pending: list[_Piece] = []
+        self._marks: list[tuple[_Mark, int]] = []
         self._tokens: list[int] = [] if tokenizer.bos_id is None else [tokenizer.bos_id]
         self.ends_in_text = False
 
@@ -90,6 +116,21 @@ class Prompt:
         """Append text; it can never become a control token."""
         if text:
             self._pending.append(_Text(text))
+
+    def mark(self, tell: Callable[[list[int]], None]) -> None:
+        """Remember this place; the text before it and behind it is still tokenised as one.
+
+        Args:
+            tell: called by the first `tell_marks` behind it, on this prompt or a fork of it, with the tokens that lie
+                wholly before this place; each fork calls it.
+        """
+        self._pending.append(_Mark(tell))
+
+    def tell_marks(self) -> None:
+        """Say which tokens lie before the places that were marked. `flush` must have been called before."""
+        marks, self._marks = self._marks, []
+        for mark, length in marks:
+            mark.tell(self._tokens[:length])
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Append tokens as they are (a model's answer). `flush` must have been called before."""
@@ -113,20 +154,25 @@ class Prompt:
             TemplateError: the chat template can't take the turns.
         """
         if self._pending:
-            runs = self._render()
+            runs, marks = self._render()
             self._pending.clear()
             tokens = self._encode(runs)
             if tokens[:1] == self._tokens == [self._tokenizer.bos_id]:
-                tokens = tokens[1:]  # the template writes the beginning token itself
+                self._tokens.clear()  # the template writes the beginning token itself
+            known = len(self._tokens)
+            self._marks += [(mark, known + _shared(tokens, self._encode(runs[:after]))) for mark, after in marks]
             self._tokens.extend(tokens)
-            self.ends_in_text = bool(runs) and not runs[-1].literal
+            written = [run for run in runs if run.text]
+            self.ends_in_text = bool(written) and not written[-1].literal
         return self._tokens
 
-    def _render(self) -> list[_Run]:
+    def _render(self) -> tuple[list[_Run], list[tuple[_Mark, int]]]:
+        """What is pending as text, and behind how many runs of it each mark lies."""
         roles = self._roles + tuple(piece.role for piece in self._pending if isinstance(piece, _Open))
         frame = self._template.frame(roles) if roles else ()
         turn, closed = len(self._roles), self._is_closed
         runs: list[_Run] = []
+        marks: list[tuple[_Mark, int]] = []
         for piece in self._pending:
             match piece:
                 case _Open():
@@ -147,8 +193,10 @@ class Prompt:
                         text = text.lstrip()
                     self._turn_is_empty = self._turn_is_empty and not text
                     runs.append(_Run(text, literal=False))
+                case _Mark():
+                    marks.append((piece, len(runs)))
         self._roles, self._is_closed = roles, closed
-        return [run for run in runs if run.text]
+        return runs, marks
 
     def _trim_last(self, runs: list[_Run]) -> None:
         if runs and not runs[-1].literal and self._template.trims:
@@ -184,17 +232,23 @@ class Prompt:
 
     # Sharing ---------------------------------------------------------------------------------------
 
-    def fork(self) -> "Prompt":
+    def fork(self) -> "TokenPrompt":
         """Another handle on the same conversation; their KV is shared."""
-        twin = Prompt.__new__(Prompt)
+        twin = TokenPrompt.__new__(TokenPrompt)
         twin.__dict__.update(self.__dict__)
         twin._tokens = self._tokens.copy()
         twin._pending = self._pending.copy()
+        twin._marks = self._marks.copy()
         if self._tree is not None and self._node is not None:
             self._tree.hold(self._node)
         return twin
 
-    def hold(self, node: Node | None) -> None:
+    @property
+    def node(self) -> RadixNode | None:
+        """Where in the tree its KV is held up to."""
+        return self._node
+
+    def hold(self, node: RadixNode | None) -> None:
         """Say where in the tree the prompt now ends; its KV is the last to be evicted."""
         if self._tree is None:
             return
@@ -208,3 +262,8 @@ class Prompt:
         if self._tree is not None and self._node is not None:
             self._tree.drop(self._node)
         self._node = None
+
+
+def _shared(left: list[int], right: list[int]) -> int:
+    """How many tokens two lists begin with alike."""
+    return next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))

@@ -1,15 +1,15 @@
-"""What an interpreter asks of the engine, and what it gets."""
+"""What the engine is asked, in tokens, and what it gives."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from promptlang.grammar.constraint import Constraint
-from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.prompt import TokenPrompt
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.sampler import Sampling
 from promptlang.runtime.usage import Usage
@@ -20,7 +20,7 @@ follow."""
 
 
 @dataclass(frozen=True)
-class Generate:
+class GenerateTokens:
     """An answer to write at the end of `prompt`, which grows by it when it is done.
 
     Attributes:
@@ -38,7 +38,7 @@ class Generate:
             few tokens, only their logits are computed.
     """
 
-    prompt: Prompt
+    prompt: TokenPrompt
     stream: RandomStream
     usage: Usage
     max_tokens: int
@@ -52,7 +52,7 @@ class Generate:
 
 
 @dataclass(frozen=True)
-class Generated:
+class GeneratedTokens:
     """A finished answer.
 
     Attributes:
@@ -87,21 +87,23 @@ class ScoreOptions:
         best_only: give up an option as soon as it can't have the highest probability.
     """
 
-    prompt: Prompt
+    prompt: TokenPrompt
     options: tuple[tuple[int, ...], ...]
     usage: Usage
     best_only: bool = False
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredOptions:
     """`logprobs[i]` is float64 [tokens of option i], each token's natural log-probability after those before it;
     None where the option was given up."""
 
     logprobs: list[npt.NDArray[np.float64] | None]
 
 
-Request: TypeAlias = Generate | ScoreOptions
+Request: TypeAlias = GenerateTokens | ScoreOptions
+
+Result = TypeVar("Result")
 
 
 class RequestError(Exception):
@@ -139,12 +141,19 @@ class Cancelled(Exception):
     """The answer was cancelled before it was done."""
 
 
-class Answer:
+class Paid(Protocol):
+    """A request, by tokens or by texts; `usage` is the run that pays."""
+
+    @property
+    def usage(self) -> Usage: ...
+
+
+class Answer(Generic[Result]):
     """A request under way: a promise of its result."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Paid) -> None:
         self.request = request
-        self.result: Generated | Scored | None = None
+        self.result: Result | None = None
         self.error: Exception | None = None
         self.on_done: Callable[[], None] | None = None
         self.on_cancel: Callable[[], None] | None = None
@@ -153,7 +162,7 @@ class Answer:
     def is_done(self) -> bool:
         return self.result is not None or self.error is not None
 
-    def finish(self, result: Generated | Scored) -> None:
+    def finish(self, result: Result) -> None:
         self.result = result
         self._tell()
 

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from promptlang.grammar.vocabulary import Mask, allows
 
 Values = npt.NDArray[np.float32]
-Tokens = npt.NDArray[np.int64]
+FewTokens = npt.NDArray[np.int64]
+"""Tokens that are looked at one by one."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class SamplingRow:
     history: Sequence[int] = ()
 
 
-def choose(values: Values, row: SamplingRow) -> int:
+def sample(values: Values, row: SamplingRow) -> int:
     """One token.
 
     Args:
@@ -95,14 +96,14 @@ FEW = 256
 """Of so many tokens, the logits are computed one by one."""
 
 
-def few_allowed(row: SamplingRow) -> Tokens | None:
+def few_allowed(row: SamplingRow) -> FewTokens | None:
     """The tokens a mask allows, int64, where they are few; None where there are many, or none."""
     if row.mask is None or not 0 < int(np.bitwise_count(row.mask.view(np.uint32)).sum()) <= FEW:
         return None
     return np.flatnonzero(np.unpackbits(row.mask.view(np.uint8), bitorder="little"))
 
 
-def spread(tokens: Tokens, values: Values, size: int) -> Values:
+def spread(tokens: FewTokens, values: Values, size: int) -> Values:
     """Logits of some tokens as those of all, float32 [size]; the others are impossible."""
     everything = np.full(size, -np.inf, dtype=np.float32)
     everything[tokens] = values

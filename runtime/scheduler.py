@@ -1,16 +1,20 @@
 """Who runs next: continuous batching under a token budget a step.
 
 Running answers go on first, a token each; prompts fill what is left of the budget in chunks. Waiting requests are
-admitted by longest cached prefix, with ageing so that a cold one's wait is bounded. A request about to compute what
-a running one is computing waits for it instead, and finds it in the tree.
+admitted by longest cached prefix, and a step of waiting counts as `AGEING` cached tokens: who comes later goes first
+only by a prefix that is longer than the other's wait. Where the next in this order has no room, nobody behind it is
+admitted, so a large request waits for those that run and for no others. A request about to compute what a running one
+is computing waits until that is in the tree, and goes on from there.
 """
 
-from dataclasses import dataclass
-from typing import Protocol
+from bisect import insort
+from operator import attrgetter
+from typing import Any, Protocol
 
 from promptlang.runtime.batch import Lane
-from promptlang.runtime.cache.radix_tree import ExpectedRead
-from promptlang.runtime.cache.sequence import KvCache, Sequence
+from promptlang.runtime.cache.expected_read import ExpectedRead
+from promptlang.runtime.cache.kv_cache import KvCache
+from promptlang.runtime.cache.sequence import Sequence
 from promptlang.runtime.requests import Answer
 
 AGEING = 1
@@ -23,17 +27,16 @@ HEADROOM = 16
 class Job(Protocol):
     """A request under way."""
 
-    answer: Answer
+    answer: Answer[Any]
     sequence: Sequence
 
     @property
     def is_decoding(self) -> bool: ...
 
     @property
-    def can_pause(self) -> bool: ...
-
-    @property
-    def room_needed(self) -> int: ...
+    def room_needed(self) -> int:
+        """Slots that it takes to get going, with nothing of it cached."""
+        ...
 
     def plan(self, budget: int) -> list[Lane] | None: ...
 
@@ -59,6 +62,7 @@ class Scheduler:
         self._running: list[Job] = []
         self._step = 0
         self._asked = 0
+        self._tree_seen = 0
 
     @property
     def is_idle(self) -> bool:
@@ -72,7 +76,7 @@ class Scheduler:
     def add(self, job: Job) -> None:
         """Let a job wait for its turn. The cache is told to expect it."""
         self._asked += 1
-        self._waiting.append(_Waiting(job, self._step, job.sequence.expect(self._asked)))
+        insort(self._waiting, _Waiting(job, self._step, self._asked), key=_RANK)
 
     def drop(self, job: Job) -> None:
         """Let go of a job that nobody wants any more."""
@@ -132,7 +136,7 @@ class Scheduler:
             lanes = job.plan(budget)
             if lanes is not None:
                 return lanes
-            victim = next((other for other in reversed(self._running) if other.can_pause and other not in busy), None)
+            victim = next((other for other in reversed(self._running) if other not in busy), None)
             if victim is None or (victim is job and len(self._running) == 1):
                 return None
             self._pause(victim)
@@ -148,48 +152,89 @@ class Scheduler:
         job.answer.request.usage.preemptions += 1
 
     def _admit(self) -> None:
-        """Start waiting jobs, the longest cached prefix first; a step of waiting counts as `AGEING` cached tokens."""
+        """Start waiting jobs in their order, as long as there is room."""
+        if not self._waiting or len(self._running) >= self._jobs_at_once:
+            return
+        self._sort_waiting()
         claimed = {job.sequence.next_key() for job in self._running if not job.is_decoding and self._shares(job)}
-        for entry in sorted(self._waiting, key=self._rank):
-            if len(self._running) >= self._jobs_at_once:
-                return
-            job = entry.job
-            job.sequence.attach()
-            if (self._shares(job) and job.sequence.next_key() in claimed) or not self._has_room(job):
-                job.sequence.release()
+        for entry in list(self._waiting):
+            if entry.next_key in claimed:
                 continue
-            if self._shares(job):
-                claimed.add(job.sequence.next_key())
+            if len(self._running) >= self._jobs_at_once or not self._has_room(entry):
+                return
+            entry.job.sequence.attach()
+            if self._shares(entry.job):
+                claimed.add(entry.job.sequence.next_key())
             self._leave(entry)
-            self._running.append(job)
+            self._running.append(entry.job)
+
+    def _sort_waiting(self) -> None:
+        """Bring the order up to date, where the tree has changed."""
+        if self._tree_seen == self._cache.tree.changes:
+            return
+        self._tree_seen = self._cache.tree.changes
+        changed = [entry for entry in self._waiting if entry.has_changed]
+        for entry in changed:
+            entry.look_again()
+        if changed:
+            self._waiting.sort(key=_RANK)
 
     def _leave(self, entry: "_Waiting") -> None:
         """The job's turn has come, or nobody wants it any more."""
         self._waiting.remove(entry)
-        entry.expected.settle()
+        entry.read.settle()
 
     def _shares(self, job: Job) -> bool:
         """Whether what the job computes next may serve others: a prompt's last token has to be computed by each."""
         return self._cache.shares and job.sequence.pending > 1
 
-    def _rank(self, entry: "_Waiting") -> int:
-        return -(entry.job.sequence.cached() + AGEING * (self._step - entry.since))
-
-    def _has_room(self, job: Job) -> bool:
+    def _has_room(self, entry: "_Waiting") -> bool:
         """Whether the job can get going without pausing another; alone, it may always try."""
-        headroom = HEADROOM * len(self._running)
-        return not self._running or job.room_needed + headroom <= self._cache.room
+        needed = entry.job.room_needed - entry.cached + self._cache.tree.unlocked(entry.node)
+        return not self._running or needed + HEADROOM * len(self._running) <= self._cache.room
 
 
-@dataclass(eq=False)
 class _Waiting:
     """A job that waits.
 
-    Attributes:
+    Args:
+        job: that waits.
         since: the step since which it does.
-        expected: its cached prefix, to be read when its turn comes.
+        at: when its cached prefix will be read, as far as the tree is told.
+
+    Attributes:
+        job: as given.
+        read: its cached prefix, to be read when its turn comes.
+        node: where that prefix ends.
+        cached: how long it is.
+        next_key: as `Sequence.next_key` will be when the job starts; no token where only the prompt's last is left.
+        rank: who has the smallest is next. It stays the same while nothing happens to the prefix.
     """
 
-    job: Job
-    since: int
-    expected: ExpectedRead
+    def __init__(self, job: Job, since: int, at: int) -> None:
+        self.job = job
+        self._since = since
+        self._look(job.sequence.expect(at))
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether more of the prompt is cached than it was, or less."""
+        node = self.node
+        return node.is_evicted or node.end != self.cached or self.next_key[1] in node.children
+
+    def look_again(self) -> None:
+        """Find the prefix as it is now."""
+        before = self.read
+        self._look(self.job.sequence.expect(before.at))
+        before.settle()
+
+    def _look(self, read: ExpectedRead) -> None:
+        tokens = self.job.sequence.tokens
+        self.read = read
+        self.node = read.node
+        self.cached = read.node.end
+        self.next_key = read.node, tokens[self.cached] if self.cached < len(tokens) - 1 else None
+        self.rank = AGEING * self._since - self.cached, read.at
+
+
+_RANK = attrgetter("rank")

@@ -6,15 +6,15 @@ Options are token sequences; `logprobs[i]` is float64 [tokens of option i], or N
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from promptlang.grammar.vocabulary import Vocabulary
-from promptlang.runtime.scoring import TrieNode, build_trie, walk
+from promptlang.runtime.backend import Rule
+from promptlang.runtime.scoring import OptionNode, build_trie, walk
 
-Rule: TypeAlias = Literal["sum", "mean", "prior", "greedy"]
 Options: TypeAlias = tuple[tuple[int, ...], ...]
 Logprobs: TypeAlias = Sequence[npt.NDArray[np.float64] | None]
 
@@ -73,7 +73,7 @@ def scores(rule: Rule, options: Options, logprobs: Logprobs, prior: Logprobs | N
     return events
 
 
-def choose(values: Sequence[float], temperature: float, uniform: float) -> Selection:
+def choose_option(values: Sequence[float], temperature: float, uniform: float) -> Selection:
     """The best option (ties: the first), or one drawn by the softmax of the scores over `temperature`.
 
     Args:
@@ -118,7 +118,7 @@ def _events(options: Options, logprobs: Logprobs) -> list[float]:
     return result
 
 
-def _nearest(node: TrieNode) -> list[int]:
+def _nearest(node: OptionNode) -> list[int]:
     """The options right below a node: those with no other option between."""
     found = []
     stack = list(node.children.values())

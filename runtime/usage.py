@@ -3,40 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-
-class PromptTrie:
-    """The trie of all prompts: its distinct tokens are what must be computed at least, but for those the model
-    wrote."""
-
-    def __init__(self) -> None:
-        self._edges: dict[tuple[int, int], int] = {}
-        self._written: set[int] = set()
-
-    @property
-    def size(self) -> int:
-        """Distinct tokens, without those that the model wrote before any prompt held them."""
-        return len(self._edges) - len(self._written)
-
-    def add(self, tokens: Sequence[int], node: int = 0) -> int:
-        """A prompt, or how one goes on behind `node`. Returns the node at its end."""
-        for token in tokens:
-            node = self._edges.setdefault((node, token), len(self._edges) + 1)
-        return node
-
-    def add_written(self, tokens: Sequence[int]) -> None:
-        """A prompt and what the model wrote behind it."""
-        known = len(self._edges)
-        self.add(tokens)
-        self._written.update(range(known + 1, len(self._edges) + 1))
-
-    def merge(self, other: "PromptTrie") -> None:
-        """Count another trie's prompts too."""
-        nodes = {0: 0}
-        for (node, token), child in other._edges.items():
-            edge = nodes[node], token
-            if edge not in self._edges and child in other._written:
-                self._written.add(len(self._edges) + 1)
-            nodes[child] = self._edges.setdefault(edge, len(self._edges) + 1)
+from promptlang.runtime.prompt_trie import PromptEdge, PromptTrie
 
 
 @dataclass
@@ -77,7 +44,8 @@ class Usage:
 
     @property
     def optimal_tokens(self) -> int:
-        """Distinct tokens in the trie of all prompts, without those that have their KV because the model wrote them."""
+        """Distinct tokens in the trie of all prompts, without those that have their KV because the model wrote them;
+        of prompts beyond `prompt_trie.MOST_BYTES`, what is new counts each time it comes."""
         return self.prompts.size
 
     @property
@@ -85,7 +53,7 @@ class Usage:
         """Prompt tokens that were not computed again."""
         return self.requested_tokens - self.computed_tokens
 
-    def ask(self, prompt: Sequence[int]) -> int:
+    def ask(self, prompt: Sequence[int]) -> PromptEdge:
         """Count a model call with this prompt. Returns where it ends in the trie of prompts."""
         self.calls += 1
         self.requested_tokens += len(prompt)

@@ -49,6 +49,19 @@ def test_imports_run_one_way(folder: str) -> None:
     assert not wrong
 
 
+BEFORE_THE_BACKEND = {"backend", "requests", "sampler", "random_stream", "usage"}
+
+
+def test_the_interpreter_knows_of_the_engine_only_what_it_asks() -> None:
+    wrong = [
+        f"{file.relative_to(ROOT)} imports {module}"
+        for file in (ROOT / "promptlang" / "interpreter").rglob("*.py")
+        for module in imported_modules(file)
+        if module.startswith("promptlang.runtime.") and module.split(".")[2] not in BEFORE_THE_BACKEND
+    ]
+    assert not wrong
+
+
 def test_every_package_is_installed() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
     folders = {name.replace("promptlang.", "", 1): name for name in settings["packages"]}

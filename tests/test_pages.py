@@ -15,6 +15,7 @@ from promptlang.diagnostics.rendering import render_all
 from promptlang.diagnostics.source import Source
 from promptlang.interpreter.host_functions import functions_of, tools_of
 from promptlang.interpreter.interpreter import Interpreter
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.syntax.formatter.layout import format_source
 from promptlang.syntax.loader import load_source
 
@@ -53,5 +54,7 @@ def test_the_tools_of_the_reference_serve_its_program() -> None:
     graphs = lower(check(load_source(Source(program, "docs/language.md"))))
     given: dict[str, Any] = {}
     exec(functions, given)
-    interpreter = Interpreter(tiny_engine(), graphs, tools=functions_of(tools_of(graphs["shop"], graphs), given))
+    interpreter = Interpreter(
+        LocalBackend(tiny_engine()), graphs, tools=functions_of(tools_of(graphs["shop"], graphs), given)
+    )
     assert interpreter.wait(interpreter.start("shop", {"wish": "a cold evening"})).result in ("scarf", "lamp")

@@ -23,6 +23,7 @@ from promptlang.interpreter.interpreter import Interpreter
 from promptlang.interpreter.machine import Requires
 from promptlang.interpreter.run import Outcome, RunError
 from promptlang.interpreter.tasks import Task
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.text.tokenizer import Tokenizer
 from promptlang.runtime.usage import Usage
 from promptlang.values.conversion import bind_arguments
@@ -138,7 +139,7 @@ class Rehearsal:
 
     def _play(self, rows: int, manner: Manner) -> "_Played":
         engine = GuessingEngine(self.tokenizer, manner, POOL_TOKENS)
-        interpreter = Interpreter(engine, self.graphs, manner.seed, self.tools(), _requires(manner.haste))
+        interpreter = Interpreter(LocalBackend(engine), self.graphs, manner.seed, self.tools(), _requires(manner.haste))
         waiting = deque(range(rows))
         running: deque[tuple[Task[Outcome], Usage]] = deque()
 

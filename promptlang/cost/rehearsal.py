@@ -2,20 +2,21 @@
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
 from promptlang.runtime.batch import Batch
+from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.kv_pool import KvPool
-from promptlang.runtime.cache.sequence import KvCache
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.logits import KnownLogits, Logits
 from promptlang.runtime.models.shape import ModelShape
-from promptlang.runtime.requests import Answer, Request, ScoreOptions
+from promptlang.runtime.requests import Answer, Request, ScoredOptions, ScoreOptions
 from promptlang.runtime.scheduler import Job
-from promptlang.runtime.scoring import Logprobs, ScoreJob, TrieNode, walk
+from promptlang.runtime.scoring import Logprobs, OptionNode, ScoreJob, walk
 from promptlang.runtime.text.tokenizer import Tokenizer
 
 LONGEST_CONTEXT = 1 << 16
@@ -55,7 +56,7 @@ class GuessingEngine(Engine):
         super().__init__(LoadedModel(model, tokenizer, "guess"), EngineOptions(kv_bytes=tokens * model.kv_bytes))
         self._haste = manner.haste
 
-    def job(self, answer: Answer, request: Request) -> Job:
+    def job(self, answer: Answer[Any], request: Request) -> Job:
         if isinstance(request, ScoreOptions) and self._haste in (ALWAYS, NEVER):
             return SettledJob(answer, request, self.cache, is_short=self._haste == ALWAYS)
         return super().job(answer, request)
@@ -65,14 +66,14 @@ class SettledJob(ScoreJob):
     """Options of which it is settled who wins: the shortest, and what can't win is given up at once; or the longest,
     and nothing is given up."""
 
-    def __init__(self, answer: Answer, request: ScoreOptions, cache: KvCache, is_short: bool) -> None:
+    def __init__(self, answer: Answer[ScoredOptions], request: ScoreOptions, cache: KvCache, is_short: bool) -> None:
         super().__init__(answer, request, cache)
         self._is_short = is_short
         self._winner = (min if is_short else max)(
             range(len(self.options)), key=lambda option: len(self.options[option])
         )
 
-    def can_win(self, node: TrieNode) -> bool:
+    def can_win(self, node: OptionNode) -> bool:
         return not self._is_short or any(below.option == self._winner for below in walk(node))
 
     def logprobs(self) -> list[Logprobs | None]:

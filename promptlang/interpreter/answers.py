@@ -1,26 +1,17 @@
 """The model calls: `gen`, `select` and `score`."""
 
-from time import perf_counter
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeVar
 
 from promptlang.compiler.graph import GenNode, Node, ScoreNode, SelectNode
-from promptlang.grammar.compiler import compile_constraint
-from promptlang.grammar.constraint import Constraint
 from promptlang.grammar.reader import read
 from promptlang.grammar.shapes import Bool, Constant, Float, Int, Null, Shape, Str, Union
 from promptlang.interpreter.machine import Machine
-from promptlang.interpreter.prompts import lock_pins
 from promptlang.interpreter.run import Frame, RunError
 from promptlang.interpreter.tasks import Future, TaskCancelled
-from promptlang.runtime.healing import heal
-from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.backend import Capability, Generate, Generated, Score, Select
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import Answer, Generate, Generated, Scored, ScoreOptions
+from promptlang.runtime.requests import Answer
 from promptlang.runtime.sampler import Sampling
-from promptlang.runtime.select import choose, encode_options, scores
-from promptlang.runtime.usage import Usage
 from promptlang.values.conversion import from_json
 from promptlang.values.values import Value, answered, render_text
 
@@ -30,48 +21,60 @@ SCALAR_TOKENS = 32
 
 _SAMPLING = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 
+Result = TypeVar("Result")
+
 
 async def run_gen(machine: Machine, node: GenNode, frame: Frame) -> None:
     options = {name: frame.value(value) for name, value in node.options.items()}
-    prompt = frame.prompt
-    prompt.flush()
-    withdrawn = heal(prompt, machine.engine.vocabulary) if options.get("heal", True) else b""
+    if node.shape not in (None, Str()):
+        _need(Capability.SHAPES, machine, node, frame)
+    if options.get("logprobs", False):
+        _need(Capability.LOGPROBS, machine, node, frame)
     stop = options.get("stop", ())
-    answer = machine.engine.submit(
+    answer = machine.backend.generate(
         Generate(
-            prompt=prompt,
+            prompt=frame.prompt,
             stream=_stream(node, frame, options.get("seed")),
             usage=frame.run.usage,
             max_tokens=options.get("max_tokens", SCALAR_TOKENS if _is_scalar(node.shape) else DEFAULT_MAX_TOKENS),
             min_tokens=options.get("min_tokens", 0),
-            sampling=Sampling(**{name: options[name] for name in _SAMPLING if name in options}),
+            shape=node.shape,
+            pretty=options.get("pretty", False),
+            heal=options.get("heal", True),
             stop=(stop,) if isinstance(stop, str) else tuple(stop),
-            constraint=_constraint(machine, node.shape, withdrawn, options.get("pretty", False), frame.run.usage),
-            withdrawn=withdrawn,
+            sampling=Sampling(**{name: options[name] for name in _SAMPLING if name in options}),
             on_text=lambda text: frame.run.observer.answer(frame.path, text),
-            wants_logprobs=options.get("logprobs", False) or frame.branch is not None,
+            wants_logprobs=options.get("logprobs", False) or _is_ranked(machine, frame),
         )
     )
-    result = await _answered(machine, answer, frame)
-    assert isinstance(result, Generated)
-    frame.say(result.text)
-    frame.logprob += result.logprob
+    result = await _answered(answer)
+    frame.say(result.text, result.logprob)
     value = _read(node, result, frame)
     if options.get("logprobs", False):
         assert isinstance(value, str | int | float), "the checker lets `logprobs` stand only at text and numbers"
-        value = answered(value, {"logprobs": list(result.logprobs[: len(result.tokens)])})
+        value = answered(value, {"logprobs": list(result.logprobs)})
     frame.bind(node.target, value)
 
 
-def _constraint(
-    machine: Machine, shape: Shape | None, withdrawn: bytes, pretty: bool, usage: Usage
-) -> Constraint | None:
-    if shape is None or shape == Str():
-        return None
-    started = perf_counter()
-    constraint = compile_constraint(shape, machine.engine.vocabulary, prefix=withdrawn.decode(), pretty=pretty)
-    usage.compile_seconds += perf_counter() - started
-    return constraint
+def _need(capability: Capability, machine: Machine, node: Node, frame: Frame) -> None:
+    """Refuse what the backend can't do.
+
+    Raises:
+        RunError: it can't.
+    """
+    backend = machine.backend
+    if capability not in backend.capabilities:
+        raise RunError(
+            f"the backend of {backend.model} does not serve {capability.value}; a model on this machine does "
+            "(`--model`)",
+            node.span,
+            frame.path,
+        )
+
+
+def _is_ranked(machine: Machine, frame: Frame) -> bool:
+    """Whether someone may ask how likely the branch is."""
+    return frame.branch is not None and Capability.LOGPROBS in machine.backend.capabilities
 
 
 def _read(node: GenNode, result: Generated, frame: Frame) -> Value:
@@ -92,37 +95,33 @@ def _read(node: GenNode, result: Generated, frame: Frame) -> Value:
 
 
 async def run_select(machine: Machine, node: SelectNode, frame: Frame) -> None:
+    _need(Capability.SELECT, machine, node, frame)
+    if node.reads_scores:
+        _need(Capability.LOGPROBS, machine, node, frame)
     options = {name: frame.value(value) for name, value in node.options.items()}
     values = options["options"] if "options" in options else [frame.value(choice) for choice in node.choices]
     texts = _option_texts(node, values, frame)
-    prompt = frame.prompt
-    prompt.flush()
-    withdrawn = heal(prompt, machine.engine.vocabulary) if options.get("heal", True) else b""
-    encoded = encode_options(tuple(withdrawn.decode() + text for text in texts), machine.engine.vocabulary)
-    rule, temperature = options.get("by", "sum"), options.get("temperature", 0.0)
-    best_only = rule == "sum" and temperature == 0 and not node.reads_scores
-    if len(encoded) == 1:
-        selection = choose([0.0], 0.0, 0.0)
-    else:
-        logprobs = await _scored(machine, prompt, encoded, frame, best_only)
-        prior = await _scored(machine, machine.new_prompt(frame.run), encoded, frame) if rule == "prior" else None
-        uniform = _stream(node, frame, None).uniform(0)
-        selection = choose(scores(rule, encoded, logprobs, prior), temperature, uniform)
-    text = texts[selection.index]
-    prompt.extend(encoded[selection.index])
-    frame.say(text)
-    frame.run.observer.answer(frame.path, text)
-    frame.logprob += 0.0 if len(encoded) == 1 else float(sum(logprobs[selection.index]))
-    frame.bind(
-        node.target,
-        answered(
-            text,
-            {
-                "probs": dict(zip(texts, selection.probs, strict=True)),
-                "scores": dict(zip(texts, selection.scores, strict=True)),
-            },
-        ),
+    answer = machine.backend.select(
+        Select(
+            prompt=frame.prompt,
+            options=tuple(texts),
+            usage=frame.run.usage,
+            rule=options.get("by", "sum"),
+            temperature=options.get("temperature", 0.0),
+            uniform=_stream(node, frame, None).uniform(0) if len(texts) > 1 else 0.0,
+            heal=options.get("heal", True),
+            wants_scores=node.reads_scores,
+        )
     )
+    result = await _answered(answer)
+    text = texts[result.index]
+    frame.say(text, result.logprob)
+    frame.run.observer.answer(frame.path, text)
+    extras: dict[str, Value] = {
+        "probs": dict(zip(texts, result.probs, strict=True)),
+        "scores": dict(zip(texts, result.scores, strict=True)),
+    }
+    frame.bind(node.target, answered(text, extras))
 
 
 def _option_texts(node: SelectNode, values: Any, frame: Frame) -> list[str]:
@@ -137,41 +136,28 @@ def _option_texts(node: SelectNode, values: Any, frame: Frame) -> list[str]:
     return texts
 
 
-async def _scored(
-    machine: Machine, prompt: Prompt, options: tuple[tuple[int, ...], ...], frame: Frame, best_only: bool = False
-) -> Any:
-    answer = machine.engine.submit(ScoreOptions(prompt, options, frame.run.usage, best_only))
-    result = await _answered(machine, answer, frame)
-    assert isinstance(result, Scored)
-    return result.logprobs
-
-
 async def run_score(machine: Machine, node: ScoreNode, frame: Frame) -> None:
+    _need(Capability.SCORE, machine, node, frame)
     text = frame.text(node.text)
-    frame.prompt.flush()
-    tokens = tuple(machine.engine.tokenizer.encode(text))
-    if not tokens:
+    if not text:
         raise RunError("score needs a text that isn't empty", node.span, frame.path)
-    logprobs = await _scored(machine, frame.prompt, (tokens,), frame)
-    frame.bind(node.target, float(sum(logprobs[0])))
+    result = await _answered(machine.backend.score(Score(frame.prompt, text, frame.run.usage)))
+    frame.bind(node.target, result.logprob)
 
 
-async def _answered(machine: Machine, answer: Answer, frame: Frame) -> Generated | Scored:
-    began = None if frame.has_asked else np.array(answer.request.prompt.flush(), dtype=np.int32)
-    frame.has_asked = True
-    future: Future[None] = Future()
-    answer.on_done = lambda: future.resolve(None)
-    try:
-        await future
-    except TaskCancelled:
-        answer.cancel()
-        raise
-    lock_pins(machine, frame)
+async def _answered(answer: Answer[Result]) -> Result:
+    """The result of what a backend was asked; who stops waiting for it cancels it."""
+    if not answer.is_done:
+        future: Future[None] = Future()
+        answer.on_done = lambda: future.resolve(None)
+        try:
+            await future
+        except TaskCancelled:
+            answer.cancel()
+            raise
     if answer.error is not None:
         raise answer.error
     assert answer.result is not None
-    if began is not None:
-        machine.heads.began(frame.graph.name, began)
     return answer.result
 
 

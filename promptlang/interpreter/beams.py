@@ -52,7 +52,7 @@ def _children(
             above = key if number == 0 else parent.key
             child = branch_frame(parent, (*path, label), (*above, f"round {number}", way))
             if number:
-                child.said, child.logprob, child.own = parent.said, parent.logprob, set(parent.own)
+                child.start, child.own = parent.start, set(parent.own)
             children.append(child)
     return children
 
@@ -64,7 +64,7 @@ async def _path(machine: Machine, node: BeamNode, width: int, frame: Frame) -> P
         score = rank_of(node.by, frame, "beam")
     assert frame.branch is not None
     await frame.branch.arrive_best(node.id, width, score)
-    return PathValue(frame.branch.index, frame.variables, frame.said, frame.logprob, frame.prompt, frame.scope, score)
+    return PathValue(frame.branch.index, frame.variables, frame.said, frame.start, frame.prompt, frame.scope, score)
 
 
 def _size(node: BeamNode, frame: Frame) -> _Size:

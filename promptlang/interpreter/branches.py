@@ -1,10 +1,12 @@
 """The branches of a fork: who lives, who waits at a `keep`, who is pruned."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from promptlang.interpreter.said import Said, logprob_of, text_of
 from promptlang.interpreter.tasks import Future, Task, TaskCancelled
-from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.backend import Prompt
 from promptlang.values.values import Parts, Value
 
 
@@ -16,19 +18,22 @@ class Pruned(Exception):
 class BranchValue(Parts):
     """A branch that survived.
 
+    Its parts are `index`, the variables it bound, `text` (what it added to the prompt, without the chat template's
+    markup) and `logprob` (of everything the model wrote in it; missing where the backend doesn't tell).
+
     Attributes:
         index: its number at the fork.
         fields: the variables it bound.
-        text: what it added to the prompt, without the chat template's markup.
-        logprob: log-probability of everything the model wrote in it.
+        said: the last piece of what its prompt holds.
+        start: the last piece of what it began with.
         prompt: where it ended; `adopt` goes on from here.
         scope: all its variables.
     """
 
     index: int
     fields: dict[str, Any]
-    text: str
-    logprob: float
+    said: Said
+    start: Said
     prompt: Prompt = field(repr=False)
     scope: dict[str, Any] = field(repr=False)
 
@@ -40,7 +45,14 @@ class BranchValue(Parts):
 
     @property
     def _parts(self) -> dict[str, Value]:
-        return {"text": self.text, "index": self.index, "logprob": self.logprob, **self.fields}
+        return {**self._told, "index": self.index, **self.fields}
+
+    @cached_property
+    def _told(self) -> dict[str, Value]:
+        """What there is to tell about what was said in it."""
+        pieces = self.said.since(self.start)
+        logprob = logprob_of(pieces)
+        return {"text": text_of(pieces)} | ({} if logprob is None else {"logprob": logprob})
 
     def plain(self) -> Value:
         """In JSON a branch is the variables it bound."""

@@ -46,7 +46,7 @@ async def _branch_frames(machine: Machine, node: ForkNode, items: list[Any], fra
         label = f"{node.name}.{item}" if node.kind == "arms" else f"{node.name}[{index}]"
         branch = branch_frame(start, (*frame.path, label), (*key, name))
         if start is not frame:
-            branch.said = start.said
+            branch.start = start.start
         if node.kind == "each":
             unpack(node.targets, item, branch, node.span)
         frames.append(branch)
@@ -81,8 +81,7 @@ def branch_frame(frame: Frame, path: tuple[str, ...], key: tuple[int | str, ...]
     """A frame that starts from another's prompt and variables."""
     prompt = frame.prompt.fork()
     frame.run.prompts.append(prompt)
-    scope, has_asked = dict(frame.scope), frame.has_asked
-    return Frame(frame.run, frame.graph, prompt, scope, frame.constants, path, key, has_asked=has_asked)
+    return Frame(frame.run, frame.graph, prompt, dict(frame.scope), frame.constants, path, key, said=frame.said)
 
 
 async def run_branches(
@@ -125,7 +124,7 @@ async def _branch(machine: Machine, node: ForkNode, index: int, frame: Frame) ->
     await run_branch_body(machine, node.bodies[index if node.kind == "arms" else 0], frame)
     if not node.keeps_prompts:
         frame.prompt.release()
-    return BranchValue(index, frame.variables, frame.said, frame.logprob, frame.prompt, frame.scope)
+    return BranchValue(index, frame.variables, frame.said, frame.start, frame.prompt, frame.scope)
 
 
 async def run_branch_body(machine: Machine, body: Region, frame: Frame) -> None:
@@ -184,8 +183,7 @@ async def run_adopt(machine: Machine, node: AdoptNode, frame: Frame) -> None:
     frame.run.prompts.append(frame.prompt)
     frame.scope.update(branch.scope)
     frame.own.update(branch.fields)
-    frame.say(branch.text)
-    frame.logprob += branch.logprob
+    frame.said = branch.said
 
 
 def _copied(values: list[BranchValue | None], count: int) -> list[BranchValue | None]:

@@ -1,4 +1,4 @@
-"""Runs graphs: every branch a coroutine, every model call a request to the engine."""
+"""Runs graphs: every branch a coroutine, every model call a request to the backend."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -36,7 +36,6 @@ from promptlang.interpreter.answers import run_gen, run_score, run_select
 from promptlang.interpreter.beams import run_beam
 from promptlang.interpreter.flow import run_for, run_if, run_jump, run_require, run_while
 from promptlang.interpreter.forks import run_adopt, run_fork, run_keep
-from promptlang.interpreter.heads import Heads
 from promptlang.interpreter.host_functions import ToolFunction
 from promptlang.interpreter.loop import EngineLoop
 from promptlang.interpreter.machine import Handler, Machine, Requires, located
@@ -47,7 +46,7 @@ from promptlang.interpreter.run import Frame, Outcome, Run
 from promptlang.interpreter.tasks import Task
 from promptlang.interpreter.tools import run_tool
 from promptlang.interpreter.values import run_let, run_log
-from promptlang.runtime.engine import Engine
+from promptlang.runtime.backend import Backend, Namespace
 from promptlang.runtime.usage import Usage
 from promptlang.values.values import Value
 
@@ -88,7 +87,7 @@ class Interpreter:
     """Runs the programs of one bundle.
 
     Args:
-        on: the loop of the models, which others may share; or the one model, for a loop of its own.
+        on: the loop of the backends, which others may share; or the one backend, for a loop of its own.
         graphs: the programs, by name.
         seed: of every run.
         tools: the functions that the programs' tools stand for, by name; `functions_of` checks that they fit.
@@ -97,15 +96,14 @@ class Interpreter:
 
     def __init__(
         self,
-        on: EngineLoop | Engine,
+        on: EngineLoop | Backend,
         graphs: Mapping[str, Graph],
         seed: int = 0,
         tools: Mapping[str, ToolFunction] = MappingProxyType({}),
         requires: Requires = "asked",
     ) -> None:
         self._loop = on if isinstance(on, EngineLoop) else EngineLoop(on)
-        heads = {name: Heads(engine) for name, engine in self._loop.engines.items()}
-        self._machine = Machine(self._loop, graphs, HANDLERS, tools, heads, requires)
+        self._machine = Machine(self._loop, graphs, HANDLERS, tools, requires)
         self._seed = seed
 
     def start(
@@ -116,6 +114,7 @@ class Interpreter:
         observer: Observer | None = None,
         usage: Usage | None = None,
         more_follow: bool = False,
+        namespace: Namespace = (),
     ) -> Task[Outcome]:
         """Begin a run, from any thread; it moves while anybody waits on the loop.
 
@@ -126,14 +125,15 @@ class Interpreter:
             observer: sees the run; is called by whichever thread moves the loop. What it raises fails this run alone.
             usage: takes its numbers; they are there when the run fails, too.
             more_follow: whether the program will be started again; the cache keeps what its prompts begin with.
+            namespace: whose run it is (a tenant's); its prompts share nothing with those of other namespaces.
 
         Raises:
             UnknownModelError: the program, or one that it may call, runs on a model that was not given.
         """
         graph = self._machine.graphs[name]
         self._refuse_unknown_models(graph)
-        self._loop.post(lambda: self._machine.expect(name, {name: 0} if more_follow else {}))
-        run = Run(self._seed, row, usage or Usage(), Watched(observer or SilentObserver()))
+        self._loop.post(lambda: self._machine.expect(name, {name: 0} if more_follow else {}, namespace))
+        run = Run(self._seed, row, usage or Usage(), Watched(observer or SilentObserver()), namespace)
         return self._loop.spawn(self._outcome(graph, dict(arguments), run))
 
     def cancel(self, task: Task[Any]) -> None:
@@ -152,15 +152,15 @@ class Interpreter:
 
     def _refuse_unknown_models(self, graph: Graph) -> None:
         for called in programs_from(graph, self._machine.graphs):
-            if called.on not in self._loop.engines:
-                given = ", ".join(f"`{name}`" for name in self._loop.engines if name is not None) or "none by name"
+            if called.on not in self._loop.backends:
+                given = ", ".join(f"`{name}`" for name in self._loop.backends if name is not None) or "none by name"
                 raise UnknownModelError(
                     f"{called.name} runs on the model `{called.on}`, which is not given; given: {given}"
                 )
 
     async def _outcome(self, graph: Graph, arguments: dict[str, Any], run: Run) -> Outcome:
         machine = self._machine.running(graph)
-        frame = Frame(run, graph, machine.new_prompt(run), arguments, graph.constants)
+        frame = Frame(run, graph, machine.new_prompt(run, graph.name), arguments, graph.constants)
         try:
             with located(graph.body.nodes[0], frame) if graph.body.nodes else nullcontext():
                 result = await run_program(machine, frame)
@@ -170,8 +170,8 @@ class Interpreter:
         finally:
             for prompt in run.prompts:
                 prompt.release()
-            for unpin in run.pins:
-                unpin()
+            for _, pin in run.pins:
+                pin.release()
 
 
 def programs_from(graph: Graph, graphs: Mapping[str, Graph]) -> list[Graph]:

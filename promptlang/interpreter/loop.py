@@ -1,4 +1,4 @@
-"""One loop an engine: it runs all coroutines, steps the models they ask, and takes what host functions return.
+"""One loop a backend: it runs all coroutines, steps the models they ask, and takes what host functions return.
 
 Several interpreters, and several threads, share it. It has no thread of its own: of those who wait, one leads and moves
 everything, for the others too; they wait until their own task is done, or until the leader has left and one of them
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from promptlang.interpreter.tasks import Future, Loop, Task, TaskCancelled
 from promptlang.interpreter.threads import Threads
-from promptlang.runtime.engine import Engine
+from promptlang.runtime.backend import Backend
 
 T = TypeVar("T")
 
@@ -28,18 +28,18 @@ class EngineLoop:
     """Runs programs on their models, whoever waits for them.
 
     Args:
-        engine: the model of all programs that name none.
-        others: models by the names that programs give (`Graph.on`).
+        backend: of the model of all programs that name none.
+        others: backends by the names that programs give to their models (`Graph.on`).
 
     Attributes:
-        engines: by name; None names the first.
+        backends: by name; None names the first.
         threads: run host functions, beside the models.
     """
 
-    def __init__(self, engine: Engine, others: Mapping[str, Engine] = MappingProxyType({})) -> None:
-        self.engines: Mapping[str | None, Engine] = dict([(None, engine), *others.items()])
+    def __init__(self, backend: Backend, others: Mapping[str, Backend] = MappingProxyType({})) -> None:
+        self.backends: Mapping[str | None, Backend] = dict([(None, backend), *others.items()])
         self.threads = Threads()
-        self._turns = deque(dict.fromkeys(self.engines.values()))
+        self._turns = deque(dict.fromkeys(self.backends.values()))
         self._tasks = Loop()
         self._posts: deque[Callable[[], None]] = deque()
         self._leader: int | None = None
@@ -136,8 +136,8 @@ class EngineLoop:
     def _step(self) -> bool:
         """One pass of one model, in turn of those that have work."""
         for _ in range(len(self._turns)):
-            engine = self._turns[0]
+            backend = self._turns[0]
             self._turns.rotate(-1)
-            if engine.step():
+            if backend.step():
                 return True
         return False

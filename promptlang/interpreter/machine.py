@@ -7,15 +7,12 @@ from typing import Any, Literal, TypeAlias
 
 from promptlang.compiler.graph import Graph, Node, Region
 from promptlang.grammar.errors import ConstraintError
-from promptlang.interpreter.heads import Heads
 from promptlang.interpreter.host_functions import ToolFunction
 from promptlang.interpreter.loop import EngineLoop
 from promptlang.interpreter.run import Frame, Run, RunError
 from promptlang.interpreter.tasks import Future, Interrupted
-from promptlang.runtime.engine import Engine
-from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.backend import Backend, Namespace, Prompt
 from promptlang.runtime.requests import RequestError, WatcherError
-from promptlang.runtime.text.chat_template import TemplateError
 from promptlang.values.expressions import EvaluationError
 
 Handler: TypeAlias = Callable[["Machine", Any, Frame], Coroutine[Any, None, None]]
@@ -29,11 +26,10 @@ class Machine:
     """What runs nodes on one of the loop's models.
 
     Attributes:
-        loop: runs the coroutines, the models and the functions of tools.
+        loop: runs the coroutines, the backends and the functions of tools.
         graphs: the programs, by name.
         handlers: how each kind of node runs.
         tools: the functions of tools, by name.
-        all_heads: what programs begin with, for the cache of each model.
         requires: whether a `require` asks its condition, or for an estimate is always `met`, or `exhausted` without
             being a fault.
         on: the name of the model.
@@ -43,28 +39,23 @@ class Machine:
     graphs: Mapping[str, Graph]
     handlers: Mapping[type[Node], Handler]
     tools: Mapping[str, ToolFunction]
-    all_heads: Mapping[str | None, Heads]
     requires: Requires = "asked"
     on: str | None = None
 
     @property
-    def engine(self) -> Engine:
+    def backend(self) -> Backend:
         """Does the model's work."""
-        return self.loop.engines[self.on]
-
-    @property
-    def heads(self) -> Heads:
-        """What programs begin with, for the cache of this model."""
-        return self.all_heads[self.on]
+        return self.loop.backends[self.on]
 
     def running(self, graph: Graph) -> "Machine":
         """The machine on the model that a program runs on."""
         return self if graph.on == self.on else replace(self, on=graph.on)
 
-    def expect(self, reader: Hashable, next_calls: Mapping[str, int]) -> None:
-        """Tell each model's cache which of its programs a reader will call next; see `Heads.expect`."""
-        for on, heads in self.all_heads.items():
-            heads.expect(reader, {name: far for name, far in next_calls.items() if self.graphs[name].on == on})
+    def expect(self, reader: Hashable, next_calls: Mapping[str, int], namespace: Namespace) -> None:
+        """Tell each backend which of its programs a reader will call next; see `Backend.expect`."""
+        for on, backend in self.loop.backends.items():
+            mine = {name: far for name, far in next_calls.items() if self.graphs[name].on == on}
+            backend.expect(reader, mine, namespace)
 
     def is_met(self, holds: bool, left: int) -> bool:
         """Whether a `require` is content, with so many retries left."""
@@ -80,7 +71,7 @@ class Machine:
         """
         for node in region.nodes:
             with located(node, frame):
-                self.expect(frame, node.next_calls)
+                self.expect(frame, node.next_calls, frame.run.namespace)
                 await self.settle(node.reads, frame)
                 await self.handlers[type(node)](self, node, frame)
                 if node.ends_prompt:
@@ -89,7 +80,7 @@ class Machine:
     def leave(self, frame: Frame) -> None:
         """End what was started for a frame that is at its end."""
         frame.cancel_calls()
-        self.expect(frame, {})
+        self.expect(frame, {}, frame.run.namespace)
 
     async def settle(self, names: Iterable[str], frame: Frame) -> None:
         """Wait until the named variables are known."""
@@ -105,9 +96,9 @@ class Machine:
         for task in frame.pending:
             await task
 
-    def new_prompt(self, run: Run) -> Prompt:
-        """An empty prompt; the run releases it at its end."""
-        prompt = self.engine.new_prompt()
+    def new_prompt(self, run: Run, program: str) -> Prompt:
+        """An empty prompt for a program; the run releases it at its end."""
+        prompt = self.backend.new_prompt(run.namespace, program)
         run.prompts.append(prompt)
         return prompt
 
@@ -119,5 +110,5 @@ def located(node: Node, frame: Frame) -> Iterator[None]:
         yield
     except EvaluationError as error:
         raise RunError(error.message, error.span, frame.path) from error
-    except (RequestError, TemplateError, ConstraintError, WatcherError, Interrupted) as error:
+    except (RequestError, ConstraintError, WatcherError, Interrupted) as error:
         raise RunError(str(error), node.span, frame.path) from error

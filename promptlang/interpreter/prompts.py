@@ -1,7 +1,5 @@
 """Text, turns and pins: what goes into a prompt without a model call."""
 
-from functools import partial
-
 from promptlang.compiler.graph import PinNode, TextNode, TurnNode
 from promptlang.interpreter.machine import Machine
 from promptlang.interpreter.run import Frame
@@ -15,8 +13,7 @@ async def run_text(machine: Machine, node: TextNode, frame: Frame) -> None:
 
 
 async def run_turn(machine: Machine, node: TurnNode, frame: Frame) -> None:
-    if frame.said and not frame.said.endswith("\n"):
-        frame.say("\n")
+    frame.begin_turn()
     frame.prompt.open(node.role)
     frame.run.observer.turn(frame.path, node.role)
     try:
@@ -26,12 +23,4 @@ async def run_turn(machine: Machine, node: TurnNode, frame: Frame) -> None:
 
 
 async def run_pin(machine: Machine, node: PinNode, frame: Frame) -> None:
-    frame.pins.append(len(frame.prompt.flush()))
-
-
-def lock_pins(machine: Machine, frame: Frame) -> None:
-    """Lock what was pinned, now that a model call has computed it."""
-    while frame.pins and machine.engine.cache.shares:
-        node = machine.engine.pin(frame.prompt.flush()[: frame.pins.pop()])
-        if node is not None:
-            frame.run.pins.append(partial(machine.engine.unpin, node))
+    frame.run.pins.append((frame.path, machine.backend.pin(frame.prompt)))

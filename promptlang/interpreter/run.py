@@ -1,7 +1,6 @@
 """What a run consists of: frames, each one prompt with its variables."""
 
 from collections import ChainMap, Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,8 +8,9 @@ from promptlang.compiler.graph import Graph, Node
 from promptlang.diagnostics.source import Span
 from promptlang.interpreter.branches import Branch
 from promptlang.interpreter.observer import SilentObserver, Watched
+from promptlang.interpreter.said import Said
 from promptlang.interpreter.tasks import Task
-from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.backend import Namespace, Pin, Prompt
 from promptlang.runtime.usage import Usage
 from promptlang.syntax.ast import Expression
 from promptlang.values.expressions import evaluate
@@ -41,16 +41,18 @@ class Run:
         seed, row: with a branch's path and a count of its calls, what its random numbers depend on.
         usage: its numbers.
         observer: who watches.
+        namespace: of all its prompts.
         prompts: all prompts it made; released at its end.
-        pins: let go of what `pin` locked; called at its end.
+        pins: what `pin` keeps, and the branch that says so; let go at its end.
     """
 
     seed: int
     row: int
     usage: Usage = field(default_factory=Usage)
     observer: Watched = field(default_factory=lambda: Watched(SilentObserver()))
+    namespace: Namespace = ()
     prompts: list[Prompt] = field(default_factory=list)
-    pins: list[Callable[[], None]] = field(default_factory=list)
+    pins: list[tuple[tuple[str, ...], Pin]] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -67,12 +69,10 @@ class Frame:
         branch: its place among its siblings, where it is a branch.
         own: the names of variables that were bound here.
         pending: calls that were started.
-        pins: lengths of the prompt that `pin` asked to keep, not locked yet.
-        said: what was added to the prompt, without markup.
-        logprob: of all that the model wrote.
+        said: the last piece of what was added to the prompt.
+        start: what was said when the branch began.
         started: calls that began before their place, by the node that will bind them.
         visits, called: how often each node ran, and each program was called.
-        has_asked: whether the model was asked on this prompt.
     """
 
     run: Run
@@ -85,17 +85,22 @@ class Frame:
     branch: Branch | None = None
     own: set[str] = field(default_factory=set)
     pending: list[Task[Any]] = field(default_factory=list)
-    pins: list[int] = field(default_factory=list)
-    said: str = ""
-    logprob: float = 0.0
+    said: Said = field(default_factory=Said)
+    start: Said = field(init=False)
     started: dict[int, Task[Any]] = field(default_factory=dict)
     visits: Counter[int] = field(default_factory=Counter)
     called: Counter[str] = field(default_factory=Counter)
-    has_asked: bool = False
 
-    def say(self, text: str) -> None:
+    def __post_init__(self) -> None:
+        self.start = self.said
+
+    def say(self, text: str, logprob: float | None = 0.0) -> None:
         """Take down what was added to the prompt."""
-        self.said += text
+        self.said = Said(self.said, text, logprob, depth=self.said.depth + 1)
+
+    def begin_turn(self) -> None:
+        """Take down that a turn begins."""
+        self.said = Said(self.said, begins_turn=True, depth=self.said.depth + 1)
 
     def value(self, expression: Expression) -> Any:
         """An expression's value; whatever it reads must be known."""
@@ -147,12 +152,13 @@ class Checkpoint:
         self._prompt = frame.prompt.fork()
         self._scope = dict(frame.scope)
         self._own = set(frame.own)
-        self._pins = list(frame.pins)
+        self._pins = len(frame.run.pins)
         self._calls = len(frame.pending)
-        self._said, self._logprob = frame.said, frame.logprob
+        self._said = frame.said
 
     def restore(self) -> None:
-        """Go back; calls that were started since are cancelled."""
+        """Go back; calls that were started since are cancelled, and pins that were made since, in branches and calls
+        too, are let go."""
         frame = self._frame
         for task in frame.pending[self._calls :]:
             task.cancel()
@@ -160,8 +166,10 @@ class Checkpoint:
         frame.prompt.release()
         frame.prompt = self._prompt.fork()
         frame.run.prompts.append(frame.prompt)
-        frame.scope, frame.own, frame.pins = dict(self._scope), set(self._own), list(self._pins)
-        frame.said, frame.logprob = self._said, self._logprob
+        for path, pin in frame.run.pins[self._pins :]:
+            if path[: len(frame.path)] == frame.path:
+                pin.release()
+        frame.scope, frame.own, frame.said = dict(self._scope), set(self._own), self._said
 
     def release(self) -> None:
         """Let go of the prompt as it was."""

@@ -9,6 +9,7 @@ from promptlang.interpreter.host_functions import ToolFunction
 from promptlang.interpreter.interpreter import Interpreter
 from promptlang.interpreter.loop import EngineLoop
 from promptlang.runtime.engine import Engine, EngineOptions
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.models.loading import load
 from promptlang.runtime.models.model import ModelError
 from promptlang.runtime.requests import RequestError
@@ -16,8 +17,8 @@ from promptlang.session.program import Program
 from promptlang.session.settings import OpeningError, Settings
 
 
-def open_loop(settings: Settings, progress: Callable[[str], None] | None = None) -> EngineLoop:
-    """Load a model, and make an engine that runs it, and its loop.
+def open_loop(settings: Settings, progress: Callable[[str], None] | None = None) -> tuple[Engine, EngineLoop]:
+    """Load a model; gives an engine that runs it, and its loop.
 
     Args:
         settings: which, and how.
@@ -28,7 +29,8 @@ def open_loop(settings: Settings, progress: Callable[[str], None] | None = None)
     """
     try:
         loaded = load(settings.model, dtype=settings.dtype, one_layout=settings.deterministic, progress=progress)
-        return EngineLoop(Engine(loaded, EngineOptions(kv_bytes=settings.kv_bytes, shares=settings.shares)))
+        engine = Engine(loaded, EngineOptions(kv_bytes=settings.kv_bytes, shares=settings.shares))
+        return engine, EngineLoop(LocalBackend(engine))
     except (ModelError, RequestError) as error:
         raise OpeningError(str(error)) from error
 

@@ -29,7 +29,7 @@ class Session:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
-        self._loop: EngineLoop | None = None
+        self._opened: tuple[Engine, EngineLoop] | None = None
         self._counting = Lock()
         self._is_closed = False
 
@@ -46,27 +46,27 @@ class Session:
         Raises:
             OpeningError: there is no such model, or the KV budget is too small.
         """
-        return self._open(progress, ahead).engines[None]
+        return self._open(progress, ahead)[0]
 
-    def _open(self, progress: Callable[[str], None] | None, ahead: Program | None) -> "EngineLoop":
+    def _open(self, progress: Callable[[str], None] | None, ahead: Program | None) -> "tuple[Engine, EngineLoop]":
         if self._is_closed:
             raise OpeningError("this session is closed")
-        if self._loop is None:
+        if self._opened is None:
             started = perf_counter()
-            self._loop = self._opened(progress, ahead)
-            self._loop.engines[None].usage.load_seconds = perf_counter() - started
-        return self._loop
+            self._opened = self._load(progress, ahead)
+            self._opened[0].usage.load_seconds = perf_counter() - started
+        return self._opened
 
-    def _opened(self, progress: Callable[[str], None] | None, ahead: Program | None) -> "EngineLoop":
+    def _load(self, progress: Callable[[str], None] | None, ahead: Program | None) -> "tuple[Engine, EngineLoop]":
         graphs = (ahead.graph, ahead.graphs) if ahead is not None else None
         compiling = compile_ahead(
             shapes_ahead(*graphs) if graphs else (), options_ahead(*graphs) if graphs else (), self.settings.model
         )
         from promptlang.session.opening import open_loop
 
-        loop = open_loop(self.settings, progress)
+        opened = open_loop(self.settings, progress)
         compiling.join()
-        return loop
+        return opened
 
     def runner(self, program: Program, seed: int = 0, tools: Mapping[str, Any] = MappingProxyType({})) -> Runner:
         """What runs a program here; opens the session, where it is not open.
@@ -81,7 +81,7 @@ class Session:
             OpeningError: as `open` raises it.
         """
         functions = program.functions(tools)
-        loop = self._open(None, program)
+        _, loop = self._open(None, program)
         from promptlang.session.opening import interpreter_of
 
         return Runner(program, interpreter_of(loop, program, seed, functions), loop, self._count)
@@ -103,7 +103,7 @@ class Session:
 
     def close(self) -> None:
         """Let go of the model; its memory is free when the session's runners are gone, too."""
-        self._loop = None
+        self._opened = None
         self._is_closed = True
 
     def __enter__(self) -> "Session":

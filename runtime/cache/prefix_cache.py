@@ -1,6 +1,5 @@
 """What every cache of prompt prefixes answers, whichever way it keeps them."""
 
-from collections.abc import Hashable
 from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -8,28 +7,28 @@ import numpy.typing as npt
 
 from promptlang.runtime.cache.slots import SlotAllocator, Slots
 
-Tokens: TypeAlias = npt.NDArray[np.int32]
-Namespace: TypeAlias = tuple[Hashable, ...]
+TokenIds: TypeAlias = npt.NDArray[np.int32]
+Namespace: TypeAlias = tuple[str, ...]
 """What else a prefix depends on (an adapter, a tenant's salt): prefixes of different namespaces never meet."""
 
-Node = TypeVar("Node")
+AnyNode = TypeVar("AnyNode")
 
 
-class Match(NamedTuple, Generic[Node]):
+class Match(NamedTuple, Generic[AnyNode]):
     """A cached prefix: `node` ends exactly `length` tokens from the start."""
 
-    node: Node
+    node: AnyNode
     length: int
 
 
-class Inserted(NamedTuple, Generic[Node]):
+class Inserted(NamedTuple, Generic[AnyNode]):
     """Where inserted tokens end, and the caller's slots that were not needed and are free again."""
 
-    node: Node
+    node: AnyNode
     duplicates: Slots
 
 
-class PrefixCache(Protocol[Node]):
+class PrefixCache(Protocol[AnyNode]):
     """A cache of prompt prefixes and the KV slots behind them.
 
     A request matches, locks, computes the rest, inserts it, and unlocks.
@@ -47,23 +46,23 @@ class PrefixCache(Protocol[Node]):
         """Cached tokens under a lock."""
         ...
 
-    def match(self, tokens: Tokens, namespace: Namespace = (), limit: int | None = None) -> Match[Node]:
+    def match(self, tokens: TokenIds, namespace: Namespace = (), limit: int | None = None) -> Match[AnyNode]:
         """The longest cached prefix of at most `limit` tokens."""
         ...
 
-    def peek(self, tokens: Tokens, namespace: Namespace = ()) -> int:
+    def peek(self, tokens: TokenIds, namespace: Namespace = ()) -> int:
         """How many tokens `match` would find; changes nothing."""
         ...
 
-    def insert(self, parent: Node, tokens: Tokens, slots: Slots) -> Inserted[Node]:
+    def insert(self, parent: AnyNode, tokens: TokenIds, slots: Slots) -> Inserted[AnyNode]:
         """Add computed tokens behind `parent`. The cache owns the slots from here on."""
         ...
 
-    def lock(self, node: Node) -> None:
+    def lock(self, node: AnyNode) -> None:
         """Protect the path to `node` from eviction."""
         ...
 
-    def unlock(self, node: Node) -> None:
+    def unlock(self, node: AnyNode) -> None:
         """Take one lock back."""
         ...
 

@@ -5,62 +5,28 @@
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from promptlang.runtime.batch import Lane
-from promptlang.runtime.cache.radix_tree import ExpectedRead, Node, RadixTree
-from promptlang.runtime.cache.slots import Run, SlotAllocator, runs
+from promptlang.runtime.cache.expected_read import ExpectedRead
+from promptlang.runtime.cache.kv_cache import KvCache
+from promptlang.runtime.cache.prefix_cache import Namespace, TokenIds
+from promptlang.runtime.cache.radix_node import RadixNode
+from promptlang.runtime.cache.slots import SlotRun, Slots, runs
 
-Slots = npt.NDArray[np.int32]
-_EMPTY: Slots = np.empty(0, np.int32)
-
-
-class KvCache:
-    """The slots and the tree over them: who wants room asks here.
-
-    Args:
-        allocator: the pool's slots.
-        tree: what is cached.
-        shares: False keeps every sequence to itself (no match, no insert).
-    """
-
-    def __init__(self, allocator: SlotAllocator, tree: RadixTree, shares: bool = True) -> None:
-        self.allocator = allocator
-        self.tree = tree
-        self.shares = shares
-        self.evicted_tokens = 0
-
-    @property
-    def room(self) -> int:
-        """Slots that are free or could be."""
-        return self.allocator.available + self.tree.evictable
-
-    @property
-    def used(self) -> int:
-        """Slots that hold something, cached or running."""
-        return self.allocator.size - self.allocator.available
-
-    def allocate(self, count: int, after: int | None = None) -> Slots | None:
-        """`count` slots, right behind slot `after` where possible; evicts what it must; None when there is no room."""
-        if after is not None and self.allocator.extend(after, count):
-            return np.arange(after + 1, after + 1 + count, dtype=np.int32)
-        if count > self.allocator.available:
-            if count > self.room:
-                return None
-            self.evicted_tokens += self.tree.evict(count - self.allocator.available)
-        return self.allocator.allocate(count)
+_EMPTY = np.empty(0, np.int32)
 
 
 class Sequence:
     """A path of tokens being computed, from position `start` on. `attach` or `branch` makes it ready; `release` ends
     it."""
 
-    def __init__(self, cache: KvCache, tokens: list[int], namespace: tuple[str, ...] = (), start: int = 0) -> None:
+    def __init__(self, cache: KvCache, tokens: list[int], namespace: Namespace = (), start: int = 0) -> None:
         self.tokens = tokens
         self.start = start
+        self._ids = _EMPTY
         self._cache = cache
         self._namespace = namespace
-        self._node: Node | None = None
+        self._node: RadixNode | None = None
         self._base = start
         self._borrowed = _EMPTY
         self._tail = _EMPTY
@@ -82,19 +48,13 @@ class Sequence:
         return self.end - self.computed
 
     @property
-    def node(self) -> Node | None:
+    def node(self) -> RadixNode | None:
         """Where the cached part ends in the tree."""
         return self._node
 
-    def next_key(self) -> tuple[int, int]:
+    def next_key(self) -> tuple[RadixNode | None, int]:
         """Which computation comes next: two sequences with one key are about to compute the same."""
-        return id(self._node), self.tokens[self.computed - self.start]
-
-    def cached(self) -> int:
-        """How many tokens an `attach` would find in the tree."""
-        if not self._cache.shares:
-            return 0
-        return self._cache.tree.peek(self._keys(0, self.end - 1), self._namespace)
+        return self._node, self.tokens[self.computed - self.start]
 
     def expect(self, at: int) -> ExpectedRead:
         """Tell the tree that what `attach` would find now will be read at `at`."""
@@ -119,8 +79,24 @@ class Sequence:
         self._cache.tree.lock(self._node)
         return twin
 
-    def _keys(self, start: int, end: int) -> Slots:
-        return np.array(self.tokens[start - self.start : end - self.start], dtype=np.int32)
+    def attach_more(self) -> None:
+        """Find and lock what else of the tokens is cached, all of them where nobody needs their logits."""
+        if not self._cache.shares:
+            return
+        assert self._node is not None
+        tree = self._cache.tree
+        node = tree.follow(self._node, self._keys(self._base, self.end))
+        tree.lock(node)
+        tree.unlock(self._node)
+        self._base += node.end - self._node.end
+        self._node = node
+
+    def _keys(self, start: int, end: int) -> TokenIds:
+        """The tokens from position `start` to `end`. Each is converted once: a prompt is looked up many times."""
+        known, wanted = len(self._ids), end - self.start
+        if wanted > known:
+            self._ids = np.concatenate([self._ids, np.array(self.tokens[known:wanted], dtype=np.int32)])
+        return self._ids[start - self.start : wanted]
 
     def next_lane(self, budget: int, growth: int = 0) -> Lane | None:
         """The next tokens to compute, with slots of their own; None when there is no room.
@@ -168,7 +144,7 @@ class Sequence:
         self._spare = np.concatenate([self._spare, more])
         return True
 
-    def context(self, end: int) -> tuple[Run, ...]:
+    def context(self, end: int) -> tuple[SlotRun, ...]:
         """The KV slots of all positions before `end`, as contiguous runs in order."""
         assert self._node is not None
         cached = [run for node in self._cache.tree.path(self._node) for run in node.runs]
@@ -191,6 +167,7 @@ class Sequence:
         keep = max(0, min(end, self.computed) - self._base)
         self._cache.allocator.free(self._tail[keep:])
         self._tail = self._tail[:keep]
+        self._ids = self._ids[: end - self.start]
         del self.tokens[end - self.start :]
 
     def release(self) -> None:

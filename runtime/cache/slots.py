@@ -13,14 +13,14 @@ import numpy.typing as npt
 Slots: TypeAlias = npt.NDArray[np.int32]
 
 
-class Run(NamedTuple):
+class SlotRun(NamedTuple):
     """`length` consecutive slots from `start` on."""
 
     start: int
     length: int
 
 
-def runs(slots: Slots) -> tuple[Run, ...]:
+def runs(slots: Slots) -> tuple[SlotRun, ...]:
     """Cut a slot array into maximal runs of consecutive slots.
 
     Args:
@@ -34,7 +34,7 @@ def runs(slots: Slots) -> tuple[Run, ...]:
     borders = np.flatnonzero(np.diff(slots) != 1) + 1
     starts = [0, *borders.tolist()]
     ends = [*borders.tolist(), len(slots)]
-    return tuple(Run(int(slots[start]), end - start) for start, end in zip(starts, ends, strict=True))
+    return tuple(SlotRun(int(slots[start]), end - start) for start, end in zip(starts, ends, strict=True))
 
 
 class SlotAllocator:
@@ -59,7 +59,7 @@ class SlotAllocator:
         self._starts: list[int] = []
         self._lengths: dict[int, int] = {}
         self._by_length: list[tuple[int, int]] = []
-        self._add(Run(0, size))
+        self._add(SlotRun(0, size))
 
     def allocate(self, count: int) -> Slots | None:
         """Take slots: from the smallest free run that holds them all, else from several, the largest first.
@@ -125,7 +125,7 @@ class SlotAllocator:
         parts = [np.arange(start, start + self._lengths[start], dtype=np.int32) for start in self._starts]
         return np.concatenate(parts) if parts else np.empty(0, np.int32)
 
-    def _overlaps(self, run: Run) -> bool:
+    def _overlaps(self, run: SlotRun) -> bool:
         """Whether a slot of the run is free."""
         following = bisect_left(self._starts, run.start + run.length)
         if not following:
@@ -133,7 +133,7 @@ class SlotAllocator:
         start = self._starts[following - 1]
         return start + self._lengths[start] > run.start
 
-    def _merged(self, run: Run) -> Run:
+    def _merged(self, run: SlotRun) -> SlotRun:
         """The run with its free neighbours, which are taken off the lists."""
         start, end = run.start, run.start + run.length
         at = bisect_left(self._starts, start)
@@ -142,15 +142,15 @@ class SlotAllocator:
         if at and self._starts[at - 1] + self._lengths[self._starts[at - 1]] == start:
             start = self._starts[at - 1]
             self._remove(start)
-        return Run(start, end - start)
+        return SlotRun(start, end - start)
 
     def _take(self, start: int, count: int) -> None:
         """Take the first `count` slots of the free run at `start`."""
         length = self._remove(start)
         if length > count:
-            self._add(Run(start + count, length - count))
+            self._add(SlotRun(start + count, length - count))
 
-    def _add(self, run: Run) -> None:
+    def _add(self, run: SlotRun) -> None:
         insort(self._starts, run.start)
         self._lengths[run.start] = run.length
         insort(self._by_length, (run.length, run.start))

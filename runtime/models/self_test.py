@@ -8,7 +8,7 @@ import torch
 from promptlang.kernels.backend import default_backend
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.cache.kv_pool import KvPool
-from promptlang.runtime.cache.slots import Run
+from promptlang.runtime.cache.slots import SlotRun
 from promptlang.runtime.models.model import Model, ModelError
 
 TOLERANCE = {torch.float32: 1e-3, torch.float16: 3e-2, torch.bfloat16: 2e-1}
@@ -46,7 +46,7 @@ def self_test(model: Model, network: Any) -> None:
 def _forked(model: Model, prefix: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """Logits of both forks, the prefix computed in a pass before them."""
     pool = KvPool(model.shape, _PREFIX + _LEFT + _RIGHT, model.dtype, model.device)
-    shared = (Run(0, _PREFIX),)
+    shared = (SlotRun(0, _PREFIX),)
     passes = [
         [_lane(prefix, 0, 0, ())],
         [_lane(left, _PREFIX, _PREFIX, shared), _lane(right, _PREFIX, _PREFIX + _LEFT, shared)],
@@ -56,7 +56,7 @@ def _forked(model: Model, prefix: torch.Tensor, left: torch.Tensor, right: torch
     return logits[-1]
 
 
-def _lane(tokens: torch.Tensor, start: int, slot: int, context: tuple[Run, ...]) -> Lane:
+def _lane(tokens: torch.Tensor, start: int, slot: int, context: tuple[SlotRun, ...]) -> Lane:
     slots = np.arange(slot, slot + len(tokens), dtype=np.int32)
     return Lane(tokens.tolist(), start, slots, context, wants="all")
 

@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from promptlang.runtime.cache.prefix_cache import Inserted, Match, Namespace, Tokens
+from promptlang.runtime.cache.prefix_cache import Inserted, Match, Namespace, TokenIds
 from promptlang.runtime.cache.slots import SlotAllocator, Slots
 
 BLOCK = 16
@@ -61,7 +61,7 @@ class BlockCache:
         """Cached tokens under a lock."""
         return (len(self._blocks) - len(self._unlocked)) * self._block
 
-    def match(self, tokens: Tokens, namespace: Namespace = (), limit: int | None = None) -> Match[Block]:
+    def match(self, tokens: TokenIds, namespace: Namespace = (), limit: int | None = None) -> Match[Block]:
         """The longest cached prefix of whole blocks, of at most `limit` tokens (int32 [N])."""
         block, length = self._start(namespace), 0
         for key in self._keys(block.key, tokens[:limit]):
@@ -70,11 +70,11 @@ class BlockCache:
             block, length = self._blocks[key], length + self._block
         return Match(block, length)
 
-    def peek(self, tokens: Tokens, namespace: Namespace = ()) -> int:
+    def peek(self, tokens: TokenIds, namespace: Namespace = ()) -> int:
         """How many tokens `match` would find; changes nothing."""
         return self.match(tokens, namespace).length
 
-    def insert(self, parent: Block, tokens: Tokens, slots: Slots) -> Inserted[Block]:
+    def insert(self, parent: Block, tokens: TokenIds, slots: Slots) -> Inserted[Block]:
         """Add computed tokens behind `parent`, which the caller has locked.
 
         Args:
@@ -139,7 +139,7 @@ class BlockCache:
         """Where a namespace's prefixes begin; no block of its own."""
         return Block(_digest(b"", repr(namespace).encode()), None, np.empty(0, np.int32))
 
-    def _keys(self, before: bytes, tokens: Tokens) -> list[bytes]:
+    def _keys(self, before: bytes, tokens: TokenIds) -> list[bytes]:
         """The keys of the whole blocks of `tokens` behind the block with key `before`."""
         keys: list[bytes] = []
         for start in range(0, len(tokens) - self._block + 1, self._block):

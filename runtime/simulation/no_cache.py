@@ -1,6 +1,6 @@
 """The naive baseline: nothing is ever shared."""
 
-from promptlang.runtime.cache.prefix_cache import Inserted, Match, Namespace, Tokens
+from promptlang.runtime.cache.prefix_cache import Inserted, Match, Namespace, TokenIds
 from promptlang.runtime.cache.slots import SlotAllocator, Slots
 
 
@@ -17,15 +17,15 @@ class NoCache:
         self.evictable = 0
         self.locked = 0
 
-    def match(self, tokens: Tokens, namespace: Namespace = (), limit: int | None = None) -> Match[None]:
+    def match(self, tokens: TokenIds, namespace: Namespace = (), limit: int | None = None) -> Match[None]:
         """Never a token."""
         return Match(None, 0)
 
-    def peek(self, tokens: Tokens, namespace: Namespace = ()) -> int:
+    def peek(self, tokens: TokenIds, namespace: Namespace = ()) -> int:
         """Never a token."""
         return 0
 
-    def insert(self, parent: None, tokens: Tokens, slots: Slots) -> Inserted[None]:
+    def insert(self, parent: None, tokens: TokenIds, slots: Slots) -> Inserted[None]:
         """Free the slots."""
         self.allocator.free(slots)
         return Inserted(None, slots)

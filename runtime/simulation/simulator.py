@@ -7,16 +7,15 @@ farthest (Belady, "A study of replacement algorithms for a virtual-storage compu
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import TypeVar
 
 import numpy as np
 
-from promptlang.runtime.cache.prefix_cache import PrefixCache, Tokens
-from promptlang.runtime.cache.radix_tree import Node, RadixTree
+from promptlang.runtime.cache.prefix_cache import AnyNode, PrefixCache, TokenIds
+from promptlang.runtime.cache.radix_node import RadixNode
+from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.slots import Slots
 
-AnyNode = TypeVar("AnyNode")
-_NOTHING: Tokens = np.empty(0, np.int32)
+_NOTHING: TokenIds = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,12 @@ class Call:
         next_reads: what the program knows after it.
     """
 
-    prompt: Tokens
-    answer: Tokens = field(default_factory=lambda: _NOTHING)
+    prompt: TokenIds
+    answer: TokenIds = field(default_factory=lambda: _NOTHING)
     next_reads: tuple[NextRead, ...] = ()
 
     @property
-    def tokens(self) -> Tokens:
+    def tokens(self) -> TokenIds:
         """Prompt and answer, int32 [N + M]."""
         return np.concatenate([self.prompt, self.answer])
 
@@ -98,7 +97,7 @@ def replay_program(tree: RadixTree, calls: Iterable[Call]) -> Replay:
         ValueError: a call is larger than the budget.
     """
     result = Replay()
-    expected: dict[Hashable, tuple[Node, int]] = {}
+    expected: dict[Hashable, tuple[RadixNode, int]] = {}
     for call in calls:
         end = _serve(tree, call, result)
         tree.hold(end)
@@ -173,10 +172,10 @@ def belady(calls: Sequence[Call], budget: int) -> Replay:
     return result
 
 
-def _trie_paths(calls: Iterable[Call]) -> list[Tokens]:
+def _trie_paths(calls: Iterable[Call]) -> list[TokenIds]:
     """For each call the numbers of its tokens in the trie of all calls: equal numbers mean equal prefixes."""
     edges: dict[tuple[int, int], int] = {}
-    paths: list[Tokens] = []
+    paths: list[TokenIds] = []
     for call in calls:
         node, path = -1, []
         for token in call.tokens.tolist():
@@ -186,11 +185,11 @@ def _trie_paths(calls: Iterable[Call]) -> list[Tokens]:
     return paths
 
 
-def _next_uses(paths: Sequence[Tokens]) -> list[Tokens]:
+def _next_uses(paths: Sequence[TokenIds]) -> list[TokenIds]:
     """For each call and token, the next call that reads it, or the number of calls where none does."""
     size = 1 + max((int(path.max(initial=-1)) for path in paths), default=-1)
     upcoming = np.full(size, len(paths), np.int32)
-    found: list[Tokens] = []
+    found: list[TokenIds] = []
     for index in range(len(paths) - 1, -1, -1):
         found.append(upcoming[paths[index]])
         upcoming[paths[index]] = index

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from promptlang.runtime.cache.prefix_cache import Tokens
+from promptlang.runtime.cache.prefix_cache import TokenIds
 from promptlang.runtime.simulation.simulator import Call, NextRead
 
 TRACE_BLOCK = 512
@@ -42,7 +42,7 @@ def _with_next_turn(call: Call, plan: Call, agent: int, at: int | None) -> Call:
     return Call(call.prompt, call.answer, (NextRead(agent, len(plan.tokens), at),))
 
 
-def _text(random: np.random.Generator, low: int, high: int) -> Tokens:
+def _text(random: np.random.Generator, low: int, high: int) -> TokenIds:
     """Made-up tokens, at least `low` and fewer than `high`."""
     return random.integers(0, 32_000, int(random.integers(low, high)), dtype=np.int32)
 
@@ -72,7 +72,7 @@ def _tree_calls(tree: dict[str, Any], token: int, start: int) -> list[Call]:
     nodes = sorted(tree.values(), key=lambda node: int(node["id"]))
     order = {node["id"]: start + index for index, node in enumerate(nodes)}
     parents = {child: node["id"] for node in nodes for child in node["children"]}
-    paths: dict[int, Tokens] = {}
+    paths: dict[int, TokenIds] = {}
     calls: list[Call] = []
     for node in nodes:
         written = np.arange(token, token := token + node["value"], dtype=np.int32)

@@ -15,6 +15,7 @@ from promptlang.interpreter.interpreter import Interpreter
 from promptlang.interpreter.observer import Observer
 from promptlang.interpreter.run import Outcome, RunError
 from promptlang.runtime.engine import Engine
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.syntax.loader import load, load_source
 from promptlang.values.conversion import bind_arguments, to_json
 
@@ -40,7 +41,7 @@ class Runner:
         self.diagnostics = checked.diagnostics
         self.graphs = lower(checked)
         self.engine = engine or tiny_engine()
-        return Interpreter(self.engine, self.graphs, seed)
+        return Interpreter(LocalBackend(self.engine), self.graphs, seed)
 
     def outcome(
         self, text: str, engine: Engine | None = None, seed: int = 0, observer: Observer | None = None, **arguments: Any

@@ -3,9 +3,9 @@
 import numpy as np
 from tiny_engine import kv_bytes, tiny_loaded
 
-from promptlang.runtime.cache.prefix_cache import Tokens
+from promptlang.runtime.cache.prefix_cache import TokenIds
 from promptlang.runtime.engine import Engine, EngineOptions
-from promptlang.runtime.requests import Answer, Generated, Request
+from promptlang.runtime.requests import Answer, GeneratedTokens, Request
 from promptlang.runtime.simulation.simulator import Call
 
 
@@ -23,11 +23,12 @@ class RecordingEngine(Engine):
     def __init__(self, tokens: int, policy: str) -> None:
         super().__init__(tiny_loaded(), EngineOptions(kv_bytes=kv_bytes(tokens), policy=policy))
         self.calls: list[Call] = []
-        self._asked: list[tuple[Answer, Tokens]] = []
+        self._asked: list[tuple[Answer, TokenIds]] = []
 
     def submit(self, request: Request) -> Answer:
         answer = super().submit(request)
-        self._asked.append((answer, np.array(request.prompt.flush(), np.int32)))
+        if not answer.is_done:
+            self._asked.append((answer, np.array(request.prompt.flush(), np.int32)))
         return answer
 
     def step(self) -> bool:
@@ -37,7 +38,7 @@ class RecordingEngine(Engine):
         return went
 
 
-def _call(answer: Answer, prompt: Tokens) -> Call:
+def _call(answer: Answer, prompt: TokenIds) -> Call:
     """The last token of an answer is never computed, so it isn't cached."""
-    written = answer.result.tokens[:-1] if isinstance(answer.result, Generated) else []
+    written = answer.result.tokens[:-1] if isinstance(answer.result, GeneratedTokens) else []
     return Call(prompt, np.array(written, np.int32))

@@ -9,7 +9,7 @@ from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.transformers_model import TransformersModel
-from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.prompt import TokenPrompt
 from promptlang.runtime.text.tokenizer import Tokenizer, TokenizerSettings
 
 TEMPLATE = (
@@ -49,7 +49,7 @@ def kv_bytes(tokens: int) -> int:
     return tokens * KvPool.bytes_per_token(model.shape, model.dtype)
 
 
-def prompt_of(engine: Engine, text: str) -> Prompt:
+def prompt_of(engine: Engine, text: str) -> TokenPrompt:
     """A plain prompt with that text."""
     prompt = engine.new_prompt()
     prompt.add(text)

@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFa
 from promptlang.kernels.backend import default_backend
 from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.cache.kv_pool import KvPool
-from promptlang.runtime.cache.slots import Run
+from promptlang.runtime.cache.slots import SlotRun
 from promptlang.runtime.models.model import Model
 from promptlang.runtime.models.transformers_model import ATTENTION, register_attention
 
@@ -66,7 +66,7 @@ def greedy(model: Model, prompt: Sequence[int], count: int) -> list[int]:
     tokens, computed = list(prompt), 0
     while len(tokens) < len(prompt) + count:
         slots = np.arange(computed, len(tokens), dtype=np.int32)
-        context = (Run(0, computed),) if computed else ()
+        context = (SlotRun(0, computed),) if computed else ()
         logits = run(model, pool, Lane(tokens[computed:], computed, slots, context))
         computed = len(tokens)
         tokens.append(int(logits[0].argmax()))

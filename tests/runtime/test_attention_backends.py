@@ -16,7 +16,7 @@ from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.model import Model
 from promptlang.runtime.models.transformers_model import TransformersModel
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import Generate, Generated
+from promptlang.runtime.requests import GeneratedTokens, GenerateTokens
 from promptlang.runtime.usage import Usage
 
 PROMPTS = [
@@ -71,12 +71,12 @@ def answers(engine: Engine) -> list[list[int]]:
     """Greedy, all prompts at once; and once more, from the cache."""
     tokens = []
     for _ in range(2):
-        requests = [Generate(prompt_of(engine, text), RandomStream(0), Usage(), max_tokens=8) for text in PROMPTS]
+        requests = [GenerateTokens(prompt_of(engine, text), RandomStream(0), Usage(), max_tokens=8) for text in PROMPTS]
         submitted = [engine.submit(request) for request in requests]
         while engine.step():
             pass
         for answer in submitted:
-            assert isinstance(answer.result, Generated)
+            assert isinstance(answer.result, GeneratedTokens)
             tokens.append(answer.result.tokens)
     return tokens
 

@@ -9,7 +9,7 @@ from tiny_engine import prompt_of, tiny_engine
 from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.shapes import Schema
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import Generate, Generated
+from promptlang.runtime.requests import GeneratedTokens, GenerateTokens
 from promptlang.runtime.sampler import Sampling
 from promptlang.runtime.usage import Usage
 
@@ -21,13 +21,15 @@ def test_siblings_ask_for_one_mask_a_token_that_the_model_chooses() -> None:
     sampling = Sampling(temperature=1.0)
     answers = [
         engine.submit(
-            Generate(prompt.fork(), RandomStream(seed), usage, max_tokens=200, constraint=constraint, sampling=sampling)
+            GenerateTokens(
+                prompt.fork(), RandomStream(seed), usage, max_tokens=200, constraint=constraint, sampling=sampling
+            )
         )
         for seed in range(4)
     ]
     while engine.step():
         pass
-    assert all(isinstance(answer.result, Generated) and answer.result.is_whole for answer in answers)
+    assert all(isinstance(answer.result, GeneratedTokens) and answer.result.is_whole for answer in answers)
     chosen, forced = usage.generated_tokens, usage.forced_tokens
     assert constraint.asked["mask"] <= chosen
     assert constraint.asked["advance"] == chosen + forced

@@ -15,15 +15,15 @@ from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.shapes import Bool, Int
 from promptlang.grammar.vocabulary import Mask
 from promptlang.runtime.engine import CacheFault, Engine
-from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.prompt import TokenPrompt
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.requests import (
     Answer,
     Cancelled,
-    Generate,
-    Generated,
+    GeneratedTokens,
+    GenerateTokens,
     RequestError,
-    Scored,
+    ScoredOptions,
     ScoreOptions,
 )
 from promptlang.runtime.sampler import Sampling
@@ -50,13 +50,13 @@ def finish(engine: Engine) -> None:
 
 def ask(engine: Engine, text: str, *, seed: int = 0, usage: Usage | None = None, **options: object) -> Answer:
     options.setdefault("max_tokens", 12)
-    request = Generate(prompt_of(engine, text), RandomStream(seed, text), usage or Usage(), **options)  # type: ignore[arg-type]
+    request = GenerateTokens(prompt_of(engine, text), RandomStream(seed, text), usage or Usage(), **options)  # type: ignore[arg-type]
     return engine.submit(request)
 
 
 def tokens_of(answer: Answer) -> list[int]:
     assert answer.error is None, answer.error
-    assert isinstance(answer.result, Generated)
+    assert isinstance(answer.result, GeneratedTokens)
     return answer.result.tokens
 
 
@@ -91,7 +91,7 @@ def test_prompts_around_a_chunks_border_are_cold_ones(length: int) -> None:
     def answer(on: Engine) -> list[int]:
         prompt = on.new_prompt()
         prompt.extend(tokens)
-        result = on.submit(Generate(prompt, RandomStream(0), Usage(), max_tokens=6))
+        result = on.submit(GenerateTokens(prompt, RandomStream(0), Usage(), max_tokens=6))
         finish(on)
         return tokens_of(result)
 
@@ -115,7 +115,7 @@ def test_an_answer_is_cached_with_its_prompt() -> None:
     finish(engine)
     prompt = first.request.prompt
     prompt.add(" And then?")
-    engine.submit(Generate(prompt, RandomStream(1), usage, max_tokens=4))
+    engine.submit(GenerateTokens(prompt, RandomStream(1), usage, max_tokens=4))
     finish(engine)
     new = len(engine.tokenizer.encode(" And then?"))
     assert usage.computed_tokens <= new + 1
@@ -170,6 +170,30 @@ def test_a_request_that_does_not_fit_beside_what_is_pinned_fails_alone(cold: dic
     assert isinstance(large.error, RequestError)
     assert tokens_of(small) == cold["How are you?"]
     engine.unpin(pinned)
+    engine.check()
+
+
+def test_what_is_pinned_before_it_is_computed_stays_from_then_on() -> None:
+    engine = tiny_engine(tokens=120)
+    tokens = prompt_of(engine, FOX).flush()
+    pin = engine.pin(tokens)
+    run(engine, [FOX + "a", FOX + "b"])
+    run(engine, ["How are you? " * 6, "the dog sleeps " * 8], max_tokens=2)
+    assert engine.tree.peek(np.array(tokens, np.int32)) == len(tokens) == engine.tree.locked
+    engine.unpin(pin)
+    assert engine.tree.locked == 0
+
+
+def test_pins_keep_no_more_than_half_the_pool_whatever_runs() -> None:
+    engine = tiny_engine(tokens=100)
+    pin = engine.pin(prompt_of(engine, FOX * 7).flush())
+    run(engine, [FOX * 7])
+    assert pin.length == engine.tree.locked == 50
+    other = engine.pin(prompt_of(engine, "How are you?").flush())
+    engine.unpin(pin)
+    run(engine, ["How are you?"])
+    assert other.is_whole
+    engine.unpin(other)
     engine.check()
 
 
@@ -330,16 +354,16 @@ def test_a_stop_string_stays_out_of_answer_prompt_and_cache(cold: dict[str, list
     stop = whole[4:6]
     answer = ask(engine, FOX, stop=(stop,))
     finish(engine)
-    assert isinstance(answer.result, Generated)
+    assert isinstance(answer.result, GeneratedTokens)
     assert answer.result.text == whole[: whole.index(stop)]
     prompt = answer.request.prompt
     assert engine.tokenizer.decode(prompt.flush()).endswith(answer.result.text)
-    warm = engine.submit(Generate(prompt, RandomStream(0), Usage(), max_tokens=8))
+    warm = engine.submit(GenerateTokens(prompt, RandomStream(0), Usage(), max_tokens=8))
     finish(engine)
     fresh = tiny_engine()
     again = fresh.new_prompt()
     again.extend(prompt.flush()[: -len(tokens_of(warm))])
-    cold_answer = fresh.submit(Generate(again, RandomStream(0), Usage(), max_tokens=8))
+    cold_answer = fresh.submit(GenerateTokens(again, RandomStream(0), Usage(), max_tokens=8))
     finish(fresh)
     assert tokens_of(warm) == tokens_of(cold_answer)
 
@@ -432,11 +456,11 @@ def score(
     encoded = tuple(tuple(engine.tokenizer.encode(option)) for option in options)
     answer = engine.submit(ScoreOptions(prompt_of(engine, text), encoded, usage or Usage(), best_only))
     finish(engine)
-    assert isinstance(answer.result, Scored)
+    assert isinstance(answer.result, ScoredOptions)
     return list(answer.result.logprobs)
 
 
-def full_forward(engine: Engine, prompt: Prompt, option: list[int]) -> np.ndarray:
+def full_forward(engine: Engine, prompt: TokenPrompt, option: list[int]) -> np.ndarray:
     tokens = prompt.flush()
     logprobs = tiny_models.cold_logits(engine.model, [*tokens, *option]).double().log_softmax(-1)
     rows = torch.arange(len(tokens) - 1, len(tokens) + len(option) - 1)

@@ -16,11 +16,11 @@ from promptlang.runtime.generation import GenerateJob
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.requests import (
     Answer,
-    Generate,
-    Generated,
+    GeneratedTokens,
+    GenerateTokens,
     PassError,
     RequestError,
-    Scored,
+    ScoredOptions,
     ScoreOptions,
     WatcherError,
 )
@@ -32,7 +32,9 @@ OPTIONS = (FOX * 2 + "one", FOX * 2 + "two", "a dog", "a dog that barks at the f
 
 
 def write(engine: Engine, text: str, **options: Any) -> Answer:
-    return engine.submit(Generate(prompt_of(engine, text), RandomStream(0, text), Usage(), max_tokens=6, **options))
+    return engine.submit(
+        GenerateTokens(prompt_of(engine, text), RandomStream(0, text), Usage(), max_tokens=6, **options)
+    )
 
 
 def score(engine: Engine, text: str) -> Answer:
@@ -52,15 +54,15 @@ def finish(engine: Engine) -> None:
 
 def said(answer: Answer) -> object:
     assert answer.error is None, answer.error
-    if isinstance(answer.result, Generated):
+    if isinstance(answer.result, GeneratedTokens):
         return answer.result.tokens
-    assert isinstance(answer.result, Scored)
+    assert isinstance(answer.result, ScoredOptions)
     return [None if one is None else one.tolist() for one in answer.result.logprobs]
 
 
 def same(answer: Answer, expected: object) -> bool:
     found = said(answer)
-    if isinstance(answer.result, Generated):
+    if isinstance(answer.result, GeneratedTokens):
         return found == expected
     return all(np.allclose(one, other, atol=1e-5) for one, other in zip(found, expected, strict=True))  # type: ignore[call-overload]
 
@@ -140,7 +142,7 @@ def test_an_interrupted_pass_is_made_again(alone: list[object], at: int) -> None
     assert all(same(answer, one) for answer, one in zip(answers, alone, strict=True))
 
 
-@pytest.mark.parametrize("name", ["choose", "few_allowed", "logprob_of"])
+@pytest.mark.parametrize("name", ["sample", "few_allowed", "logprob_of"])
 @pytest.mark.parametrize("at", [1, 2, 5])
 def test_sampling_that_fails_fails_its_answer_alone(alone: list[object], name: str, at: int) -> None:
     engine = tiny_engine(tokens_a_step=64)

@@ -11,13 +11,15 @@ from tiny_engine import prompt_of, tiny_engine
 
 from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.constraint import Constraint, State
-from promptlang.grammar.shapes import Schema
+from promptlang.grammar.shapes import Bool, Constant, Field, Int, Record, Schema, Shape
 from promptlang.grammar.vocabulary import Mask, Vocabulary
 from promptlang.runtime.engine import Engine
+from promptlang.runtime.healing import heal
 from promptlang.runtime.models import embedded
 from promptlang.runtime.models.loading import load
+from promptlang.runtime.prompt import TokenPrompt
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import Generate, Generated
+from promptlang.runtime.requests import GeneratedTokens, GenerateTokens
 from promptlang.runtime.usage import Usage
 
 
@@ -65,14 +67,14 @@ class Asked:
         return AskedState(self.inner.start())
 
 
-def write(engine: Engine, constraint: Constraint) -> tuple[Generated, Usage]:
+def write(engine: Engine, constraint: Constraint) -> tuple[GeneratedTokens, Usage]:
     usage = Usage()
     prompt = prompt_of(engine, "Here is the record as JSON:\n")
-    answer = engine.submit(Generate(prompt, RandomStream(0), usage, max_tokens=200, constraint=constraint))
+    answer = engine.submit(GenerateTokens(prompt, RandomStream(0), usage, max_tokens=200, constraint=constraint))
     while engine.step():
         pass
     engine.check()
-    assert isinstance(answer.result, Generated), answer.error
+    assert isinstance(answer.result, GeneratedTokens), answer.error
     return answer.result, usage
 
 
@@ -111,3 +113,82 @@ def test_the_embedded_models_answers_are_the_same_with_and_without_jump_forward(
     pairs = [compare(engine, schema) for schema in SCHEMAS]
     assert sum(jumped.forced_tokens for jumped, _ in pairs) > 0
     assert sum(jumped.forwards for jumped, _ in pairs) < sum(asked.forwards for _, asked in pairs)
+
+
+# Before the first pass ---------------------------------------------------------------------------------------
+
+
+RECORD = Record("R", (Field("name", Bool()), Field("n", Int(1, 99))))
+
+
+def answer_of(engine: Engine, shape: Shape, text: str, **options: Any) -> tuple[GeneratedTokens, Usage, TokenPrompt]:
+    """A typed answer behind a text, healed where it can be."""
+    usage, prompt = Usage(), prompt_of(engine, text)
+    head = heal(prompt, engine.vocabulary)
+    constraint = compile_constraint(shape, engine.vocabulary, prefix=head.decode())
+    if options.pop("asks", False):
+        constraint = Asked(constraint)
+    options = {"max_tokens": 40, "constraint": constraint, "withdrawn": head, **options}
+    answer = engine.submit(GenerateTokens(prompt, RandomStream(0), usage, **options))
+    while engine.step():
+        pass
+    engine.check()
+    assert answer.result is not None, answer.error
+    return answer.result, usage, prompt
+
+
+@pytest.mark.parametrize("text", ["Here is the record: ", "The fox", "Here is the record:\n", ""])
+def test_a_forced_beginning_costs_no_pass_of_its_own(text: str) -> None:
+    jumped, usage, prompt = answer_of(tiny_engine(), RECORD, text, wants_logprobs=True)
+    asked, plain, other = answer_of(tiny_engine(), RECORD, text, wants_logprobs=True, asks=True)
+    assert (jumped.text, jumped.tokens, prompt.flush()) == (asked.text, asked.tokens, other.flush())
+    assert jumped.text.startswith('{"name"')
+    assert usage.forced_tokens + usage.forwards == plain.forwards
+    assert (usage.requested_tokens, usage.computed_tokens) == (plain.requested_tokens, plain.computed_tokens)
+    assert len(jumped.logprobs) == len(jumped.tokens)
+    assert jumped.logprobs[0] == 0.0 != asked.logprobs[0]
+    sampled = [(mine, theirs) for mine, theirs in zip(jumped.logprobs, asked.logprobs, strict=True) if mine]
+    assert len(sampled) == usage.generated_tokens
+    assert [mine for mine, _ in sampled] == pytest.approx([theirs for _, theirs in sampled], abs=1e-4)
+
+
+def test_the_prompt_before_a_forced_beginning_is_computed_once_for_all_branches() -> None:
+    engine, usage = tiny_engine(), Usage()
+    constraint = compile_constraint(RECORD, engine.vocabulary)
+    for seed in range(4):
+        prompt = prompt_of(engine, "The quick brown fox jumps over the lazy dog.\n")
+        length = len(prompt.flush())
+        engine.submit(GenerateTokens(prompt, RandomStream(seed), usage, max_tokens=40, constraint=constraint))
+    while engine.step():
+        pass
+    engine.check()
+    assert usage.requested_tokens == 4 * length
+    assert usage.computed_tokens <= length + 3
+
+
+@pytest.mark.parametrize("text", ["The answer is ", "The answer is:\n"])
+@pytest.mark.parametrize("wants_logprobs", [False, True])
+def test_an_answer_that_is_forced_whole_asks_no_model(text: str, wants_logprobs: bool) -> None:
+    engine = tiny_engine()
+    shown: list[str] = []
+    result, usage, prompt = answer_of(
+        engine, Constant("the dog"), text, on_text=shown.append, wants_logprobs=wants_logprobs
+    )
+    assert (result.text, result.finish, result.is_whole, shown) == ("the dog", "done", True, ["the dog"])
+    assert (usage.forwards, usage.calls, usage.requested_tokens, usage.optimal_tokens) == (0, 0, 0, 0)
+    assert usage.forced_tokens == len(result.tokens) > 0
+    assert engine.tokenizer.decode(prompt.flush()) == text + "the dog"
+    assert engine.cache.used == 0
+    prompt.add(" sleeps")
+    engine.submit(GenerateTokens(prompt, RandomStream(0), usage, max_tokens=3))
+    while engine.step():
+        pass
+    assert usage.computed_tokens == usage.requested_tokens > 0
+
+
+def test_a_stop_string_in_a_forced_beginning_ends_the_answer_before_the_model_is_asked() -> None:
+    engine = tiny_engine()
+    result, usage, prompt = answer_of(engine, RECORD, "Here:\n", stop=("name",))
+    assert (result.text, result.finish, result.is_whole) == ('{"', "stop", False)
+    assert usage.forwards == 0
+    assert engine.tokenizer.decode(prompt.flush()) == 'Here:\n{"'

@@ -8,7 +8,7 @@ from tiny_tokenizers import byte_level
 from tokenizers import processors
 
 from promptlang.runtime.healing import heal
-from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.prompt import TokenPrompt
 from promptlang.runtime.text.chat_template import ChatTemplate, TemplateError
 from promptlang.runtime.text.tokenizer import Tokenizer, TokenizerSettings
 
@@ -36,8 +36,8 @@ def tokenizer_with(template: str) -> Tokenizer:
     return Tokenizer(backend, TokenizerSettings(backend.get_vocab_size(), (4,), {}, template))
 
 
-def new_prompt(tokenizer: Tokenizer) -> Prompt:
-    return Prompt(tokenizer, ChatTemplate(tokenizer), None)
+def new_prompt(tokenizer: Tokenizer) -> TokenPrompt:
+    return TokenPrompt(tokenizer, ChatTemplate(tokenizer), None)
 
 
 def spell(tokenizer: Tokenizer, tokens: list[int]) -> str:
@@ -46,7 +46,7 @@ def spell(tokenizer: Tokenizer, tokens: list[int]) -> str:
     return "".join(names.get(token) or tokenizer.decode([token]) for token in tokens)
 
 
-def talk(prompt: Prompt, turns: list[tuple[str, str]], flush_each: bool = False) -> None:
+def talk(prompt: TokenPrompt, turns: list[tuple[str, str]], flush_each: bool = False) -> None:
     for role, content in turns:
         prompt.open(role)
         prompt.add(content)

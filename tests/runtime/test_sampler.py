@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.sampler import FEW, Sampling, SamplingRow, choose, few_allowed, logprob_of, spread
+from promptlang.runtime.sampler import FEW, Sampling, SamplingRow, few_allowed, logprob_of, sample, spread
 
 VOCABULARY = 70
 NOISE = st.integers(0, 2**64 - 1)
@@ -41,16 +41,16 @@ def logits_of(*rows: dict[int, float]) -> torch.Tensor:
     return logits
 
 
-def sample(logits: torch.Tensor, rows: list[SamplingRow]) -> tuple[list[int], list[float]]:
+def sample_rows(logits: torch.Tensor, rows: list[SamplingRow]) -> tuple[list[int], list[float]]:
     """The tokens, and how likely they are."""
     values = list(logits.numpy())
-    tokens = [choose(value, row) for value, row in zip(values, rows, strict=True)]
+    tokens = [sample(value, row) for value, row in zip(values, rows, strict=True)]
     return tokens, [logprob_of(token, value) for token, value in zip(tokens, values, strict=True)]
 
 
 def pick(logits: torch.Tensor, noise: int = 0, **sampling: float) -> int:
     row = SamplingRow(Sampling(**sampling), noise=noise)  # type: ignore[arg-type]
-    return sample(logits, [row])[0][0]
+    return sample_rows(logits, [row])[0][0]
 
 
 def drawn(logits: torch.Tensor, count: int = 300, **sampling: float) -> Counter[int]:
@@ -122,32 +122,32 @@ def test_a_repeated_token_is_penalised_whatever_its_sign() -> None:
     for high, low in ((2.0, 1.5), (-1.0, -1.5)):
         logits = logits_of({5: high, 6: low})
         row = SamplingRow(Sampling(repetition_penalty=2.0), history=[5, 5])
-        assert sample(logits, [row])[0] == [6]
+        assert sample_rows(logits, [row])[0] == [6]
 
 
 def test_only_allowed_tokens_come() -> None:
     logits = logits_of({5: 9.0, 6: 1.0, 69: 2.0})
     for temperature in (0.0, 1.0):
         row = SamplingRow(Sampling(temperature), mask_of([6, 69]), noise=9)
-        assert sample(logits, [row])[0] == [69]
+        assert sample_rows(logits, [row])[0] == [69]
 
 
 def test_a_mask_that_allows_nothing_is_an_error() -> None:
     with pytest.raises(ValueError, match="no token"):
-        sample(logits_of({5: 1.0}), [SamplingRow(Sampling(), mask_of([]))])
+        sample_rows(logits_of({5: 1.0}), [SamplingRow(Sampling(), mask_of([]))])
 
 
 def test_the_logprob_is_the_models_own() -> None:
     logits = torch.randn(1, VOCABULARY)
     row = SamplingRow(Sampling(temperature=0.2, top_k=3), mask_of([4, 50]), noise=4)
-    (token,), (logprob,) = sample(logits, [row])
+    (token,), (logprob,) = sample_rows(logits, [row])
     assert logprob == pytest.approx(float(logits.log_softmax(-1)[0, token]), abs=1e-5)
 
 
 def test_the_logits_are_left_as_they_were() -> None:
     logits = torch.randn(1, VOCABULARY)
     before = logits.clone()
-    sample(logits, [SamplingRow(Sampling(1.0, repetition_penalty=1.5), mask_of([1, 2]), 5, [1, 2])])
+    sample_rows(logits, [SamplingRow(Sampling(1.0, repetition_penalty=1.5), mask_of([1, 2]), 5, [1, 2])])
     assert torch.equal(logits, before)
 
 
@@ -156,7 +156,7 @@ def test_the_logits_are_left_as_they_were() -> None:
 def test_some_allowed_token_always_comes(sampling: Sampling, noise: int, allowed: list[int], seed: int) -> None:
     logits = torch.randn(1, VOCABULARY, generator=torch.Generator().manual_seed(seed)) * 20
     mask = mask_of(allowed) if allowed else None
-    (token,), (logprob,) = sample(logits, [SamplingRow(sampling, mask, noise, [1, 2])])
+    (token,), (logprob,) = sample_rows(logits, [SamplingRow(sampling, mask, noise, [1, 2])])
     assert token in (allowed or range(VOCABULARY))
     assert math.isfinite(logprob)
 
@@ -166,8 +166,10 @@ def test_some_allowed_token_always_comes(sampling: Sampling, noise: int, allowed
 def test_a_row_alone_and_in_company_gives_the_same(rows: list[tuple[Sampling, int]], seed: int) -> None:
     logits = torch.randn(len(rows), VOCABULARY, generator=torch.Generator().manual_seed(seed)) * 3
     sampled = [SamplingRow(sampling, noise=noise) for sampling, noise in rows]
-    together = list(zip(*sample(logits, sampled), strict=True))
-    alone = [next(zip(*sample(logits[index : index + 1], [row]), strict=True)) for index, row in enumerate(sampled)]
+    together = list(zip(*sample_rows(logits, sampled), strict=True))
+    alone = [
+        next(zip(*sample_rows(logits[index : index + 1], [row]), strict=True)) for index, row in enumerate(sampled)
+    ]
     assert together == alone
 
 
@@ -181,7 +183,7 @@ def test_of_few_allowed_tokens_the_same_one_comes_without_the_others_logits(
     few = few_allowed(row)
     assert few is not None
     assert few.tolist() == sorted(set(allowed))
-    assert choose(spread(few, values[few], VOCABULARY), row) == choose(values, row)
+    assert sample(spread(few, values[few], VOCABULARY), row) == sample(values, row)
 
 
 def test_many_tokens_or_no_mask_are_not_few() -> None:

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from tiny_engine import prompt_of, tiny_engine
 from tiny_models import cold_logits
 
+from promptlang.runtime.backend import Rule
 from promptlang.runtime.engine import Engine
 from promptlang.runtime.models import embedded
 from promptlang.runtime.models.loading import load
-from promptlang.runtime.prompt import Prompt
-from promptlang.runtime.requests import RequestError, Scored, ScoreOptions
-from promptlang.runtime.select import Logprobs, Options, Rule, choose, scores
+from promptlang.runtime.prompt import TokenPrompt
+from promptlang.runtime.requests import RequestError, ScoredOptions, ScoreOptions
+from promptlang.runtime.select import Logprobs, Options, choose_option, scores
 from promptlang.runtime.usage import Usage
 
 PROMPT = "The quick brown fox jumps over "
@@ -42,18 +43,18 @@ def encode(engine: Engine, texts: list[str]) -> Options:
     return tuple(tuple(engine.tokenizer.encode(text)) for text in texts)
 
 
-def ask(engine: Engine, prompt: Prompt, options: Options, best_only: bool = False) -> tuple[Logprobs, Usage]:
+def ask(engine: Engine, prompt: TokenPrompt, options: Options, best_only: bool = False) -> tuple[Logprobs, Usage]:
     usage = Usage()
     answer = engine.submit(ScoreOptions(prompt, options, usage, best_only))
     while engine.step():
         pass
     engine.check()
-    assert isinstance(answer.result, Scored)
+    assert isinstance(answer.result, ScoredOptions)
     return answer.result.logprobs, usage
 
 
 def winner(options: Options, logprobs: Logprobs) -> int:
-    return choose(scores("sum", options, logprobs), 0, 0).index
+    return choose_option(scores("sum", options, logprobs), 0, 0).index
 
 
 # The rules, by hand ------------------------------------------------------------------------------------------
@@ -112,7 +113,7 @@ def test_each_rule_gives_what_a_full_forward_gives_by_hand(rule: Rule) -> None:
         assert int(np.argmax(values)) == int(np.argmax(expected))
     else:
         np.testing.assert_allclose(values, expected, atol=1e-3)
-    assert sum(choose(values, 0, 0).probs) == pytest.approx(1, abs=1e-6)
+    assert sum(choose_option(values, 0, 0).probs) == pytest.approx(1, abs=1e-6)
 
 
 def test_draws_at_a_temperature_follow_the_models_own_probabilities() -> None:
@@ -120,8 +121,8 @@ def test_draws_at_a_temperature_follow_the_models_own_probabilities() -> None:
     options = encode(engine, OPTIONS)
     prompt = prompt_of(engine, PROMPT)
     values = scores("sum", options, ask(engine, prompt, options)[0])
-    probs = choose(values, 0, 0).probs
-    draws = [choose(values, 1.0, (at + 0.5) / 2000).index for at in range(2000)]
+    probs = choose_option(values, 0, 0).probs
+    draws = [choose_option(values, 1.0, (at + 0.5) / 2000).index for at in range(2000)]
     assert [draws.count(index) / 2000 for index in range(len(options))] == pytest.approx(probs, abs=1e-3)
 
 
@@ -194,6 +195,82 @@ def test_options_may_hold_more_tokens_than_the_cache() -> None:
     assert usage.unscored_tokens == 0
 
 
+# Little room ---------------------------------------------------------------------------------------------------
+
+MIDDLES = ("over " * 9, "lazy " * 9)
+BUSHY = [f"{head} {middle} {tail}" for head in ("fox", "dog") for middle in MIDDLES for tail in "abc"]
+
+
+def same(found: Logprobs, expected: Logprobs) -> bool:
+    return all(np.allclose(mine, others, atol=1e-3) for mine, others in zip(found, expected, strict=True))  # type: ignore[arg-type]
+
+
+def tight(engine: Engine, options: Options, text: str = PROMPT) -> int:
+    """The smallest pool that a request is not refused in."""
+    return len(prompt_of(engine, text).flush()) + max(map(len, options))
+
+
+@pytest.mark.parametrize("shares", [True, False])
+def test_a_trie_fits_where_its_deepest_path_does(shares: bool) -> None:
+    roomy = tiny_engine()
+    options = encode(roomy, BUSHY)
+    expected, ample = ask(roomy, prompt_of(roomy, PROMPT), options)
+    engine = tiny_engine(tokens=tight(roomy, options), shares=shares)
+    found, usage = ask(engine, prompt_of(engine, PROMPT), options)
+    assert same(found, expected)
+    assert (usage.unscored_tokens, usage.requested_tokens) == (0, ample.requested_tokens)
+    best, _ = ask(engine, prompt_of(engine, PROMPT), options, best_only=True)
+    assert winner(options, best) == winner(options, expected)
+
+
+def test_where_room_is_short_what_is_behind_a_branch_comes_before_the_next_branch() -> None:
+    """Each of the two heads is computed once, as when there is room for both."""
+    roomy = tiny_engine()
+    options = encode(roomy, [f"{head * 20}{tail}" for head in ("fox ", "dog ") for tail in ("a b", "c d", "e f")])
+    _, ample = ask(roomy, prompt_of(roomy, PROMPT), options)
+    engine = tiny_engine(tokens=tight(roomy, options) + 2)
+    _, usage = ask(engine, prompt_of(engine, PROMPT), options)
+    assert usage.computed_tokens <= 1.2 * ample.computed_tokens
+
+
+@pytest.mark.parametrize("best_only", [False, True])
+def test_requests_that_succeed_alone_succeed_together(best_only: bool) -> None:
+    roomy = tiny_engine()
+    options = encode(roomy, BUSHY)
+    texts = [PROMPT, "How are you? ", "The dog sleeps; the fox "]
+    expected = [ask(roomy, prompt_of(roomy, text), options)[0] for text in texts]
+    engine = tiny_engine(tokens=int(1.2 * max(tight(roomy, options, text) for text in texts)))
+    answers = [engine.submit(ScoreOptions(prompt_of(engine, text), options, Usage(), best_only)) for text in texts]
+    while engine.step():
+        pass
+    engine.check()
+    for answer, cold in zip(answers, expected, strict=True):
+        assert isinstance(answer.result, ScoredOptions), answer.error
+        assert winner(options, answer.result.logprobs) == winner(options, cold)
+        assert best_only or same(answer.result.logprobs, cold)
+
+
+@pytest.mark.parametrize("steps", range(1, 7))
+@pytest.mark.parametrize("shares", [True, False])
+def test_a_request_paused_at_any_step_scores_what_it_scores_unpaused(steps: int, shares: bool) -> None:
+    engine = tiny_engine(tokens_a_step=4, shares=shares)
+    options = encode(engine, BUSHY)
+    expected, _ = ask(tiny_engine(), prompt_of(engine, PROMPT), options)
+    usage = Usage()
+    answer = engine.submit(ScoreOptions(prompt_of(engine, PROMPT), options, usage))
+    for _ in range(steps):
+        engine.step()
+    for job in list(engine._scheduler._running):
+        engine._scheduler._pause(job)
+    engine.tree.evict(9 * steps)
+    while engine.step():
+        pass
+    engine.check()
+    assert isinstance(answer.result, ScoredOptions)
+    assert same(answer.result.logprobs, expected)
+    assert usage.preemptions == 1
+
+
 def test_a_long_option_scores_as_its_full_forward() -> None:
     engine = tiny_engine()
     options = encode(engine, ["the fox runs over the hill " * 40, "the fox"])
@@ -219,7 +296,7 @@ def smollm() -> Engine:
     return Engine(load())
 
 
-def question(engine: Engine, text: str) -> Prompt:
+def question(engine: Engine, text: str) -> TokenPrompt:
     prompt = engine.new_prompt()
     prompt.add(text)
     prompt.flush()

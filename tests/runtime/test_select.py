@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptlang.runtime.scoring import build_trie, walk
-from promptlang.runtime.select import Options, choose, scores
+from promptlang.runtime.select import Options, choose_option, scores
 
 TOKENS = range(4)
 
@@ -75,27 +75,27 @@ def test_a_likely_first_token_does_not_decide() -> None:
     """Both start so: one goes on surely, the other splits; a third is as likely as a whole."""
     options = ((0, 1), (0, 2), (3,))
     logprobs = [np.log([0.6, 0.4]), np.log([0.6, 0.6]), np.log([0.4])]
-    assert choose(scores("sum", options, logprobs), 0, 0).index == 2
+    assert choose_option(scores("sum", options, logprobs), 0, 0).index == 2
 
 
 def test_a_probability_of_one_counts() -> None:
-    assert choose(scores("sum", ((0,), (1,)), [np.array([0.0]), np.array([-40.0])]), 0, 0).index == 0
+    assert choose_option(scores("sum", ((0,), (1,)), [np.array([0.0]), np.array([-40.0])]), 0, 0).index == 0
 
 
 def test_ties_go_to_the_first() -> None:
-    assert choose([-1.0, -1.0], 0, 0).index == 0
+    assert choose_option([-1.0, -1.0], 0, 0).index == 0
 
 
 @given(st.lists(st.floats(-20, 0), min_size=1, max_size=6), st.floats(0, 1, exclude_max=True))
 def test_probs_sum_to_one_and_draws_are_among_the_options(values: list[float], uniform: float) -> None:
-    selection = choose(values, 1.0, uniform)
+    selection = choose_option(values, 1.0, uniform)
     assert math.isclose(sum(selection.probs), 1.0)
     assert 0 <= selection.index < len(values)
 
 
 def test_draws_follow_the_probabilities() -> None:
     values = np.log([0.2, 0.5, 0.3])
-    draws = [choose(values, 1.0, (at + 0.5) / 1000).index for at in range(1000)]
+    draws = [choose_option(values, 1.0, (at + 0.5) / 1000).index for at in range(1000)]
     assert [draws.count(index) for index in range(3)] == [200, 500, 300]
 
 

@@ -18,6 +18,7 @@ from promptlang.grammar.shapes import Bool, Int
 from promptlang.interpreter.interpreter import Interpreter
 from promptlang.interpreter.observer import SilentObserver
 from promptlang.interpreter.run import RunError
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.usage import Usage
 from promptlang.syntax.loader import load
 from promptlang.values.conversion import bind_arguments, to_json
@@ -69,7 +70,7 @@ class Runner:
         optimised = optimise(self.graphs(text), passes)
         graph = next(iter(optimised.graphs.values()))
         engine, texts, usage = tiny_engine(tokens), Texts(), Usage()
-        interpreter = Interpreter(engine, optimised.graphs)
+        interpreter = Interpreter(LocalBackend(engine), optimised.graphs)
         task = interpreter.start(graph.name, bind_arguments(graph, arguments), observer=texts, usage=usage)
         outcome = interpreter.wait(task)
         engine.check()

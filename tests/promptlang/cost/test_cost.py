@@ -21,6 +21,7 @@ from promptlang.cost.estimate import CostError, Estimate, Rehearsal
 from promptlang.interpreter.host_functions import ToolFunction
 from promptlang.interpreter.interpreter import Interpreter
 from promptlang.interpreter.run import RunError
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.usage import Usage
 from promptlang.syntax.loader import load
 from promptlang.values.conversion import bind_arguments
@@ -43,7 +44,7 @@ def reported(
 ) -> Usage:
     """The numbers of rows that run together; one that fails counts up to there."""
     engine = tiny_engine(1 << 16)
-    interpreter = Interpreter(engine, graphs, tools=tools or {})
+    interpreter = Interpreter(LocalBackend(engine), graphs, tools=tools or {})
     usages = [Usage() for _ in rows]
     tasks = [
         interpreter.start(name, bind_arguments(graphs[name], row), number, usage=usage)

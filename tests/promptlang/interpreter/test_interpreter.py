@@ -8,8 +8,10 @@ import pytest
 from program_runner import Runner, fault
 from tiny_engine import tiny_engine
 
+from promptlang.interpreter.observer import SilentObserver
 from promptlang.interpreter.run import RunError
 from promptlang.runtime.engine import Engine
+from promptlang.runtime.usage import Usage
 from promptlang.values.conversion import ArgumentsError, bind_arguments, to_json
 
 
@@ -578,6 +580,33 @@ def test_another_seed_gives_another_run(run: Runner) -> None:
     assert run(MIXED, topic="foxes", seed=7) != run(MIXED, topic="foxes", seed=8)
 
 
+def test_the_runs_of_two_tenants_share_nothing_and_those_of_one_share_all(run: Runner) -> None:
+    interpreter = run.interpreter("""
+        program main():
+            user: "The quick brown fox jumps over the lazy dog."
+            assistant: x = select(" the dog", " the fox", by="prior")
+            y = tell("The lazy dog sleeps.")
+            return [x, y]
+
+        program tell(text: str):
+            "${text}"
+            fork 2 as b:
+                " And "
+                z = gen(int in 1..9)
+            return b[0].z
+        """)
+
+    def cost(tenant: str) -> Usage:
+        usage = Usage()
+        interpreter.wait(interpreter.start("main", {}, usage=usage, more_follow=True, namespace=(tenant,)))
+        return usage
+
+    first, other, again = cost("a"), cost("b"), cost("a")
+    assert first.computed_tokens == other.computed_tokens
+    assert again.computed_tokens < other.computed_tokens / 3
+    assert first.requested_tokens == again.requested_tokens
+
+
 def test_rows_beside_each_other_give_what_each_gives_alone(run: Runner) -> None:
     interpreter = run.interpreter(MIXED, seed=3)
     graph = run.graphs["main"]
@@ -589,29 +618,93 @@ def test_rows_beside_each_other_give_what_each_gives_alone(run: Runner) -> None:
         assert to_json(alone.wait(alone.start(graph.name, {"topic": topic}, row=row)).result) == together[row]
 
 
+class PinWatcher(SilentObserver):
+    """Takes down, at each `log`, how many tokens are pinned."""
+
+    def __init__(self, **options: Any) -> None:
+        self.engine = tiny_engine(**options)
+        self.pinned: list[int] = []
+
+    def log(self, path: tuple[str, ...], text: str) -> None:
+        self.pinned.append(self.engine.tree.pinned)
+
+
 @pytest.mark.parametrize("text", ["The quick brown fox jumps over the lazy dog.", "The quick brown fox "])
 @pytest.mark.parametrize("answer", ["gen(max_tokens=1)", "gen(max_tokens=4)", 'select("cat", "dog")'])
 def test_a_pin_is_locked_until_the_run_ends(run: Runner, text: str, answer: str) -> None:
-    interpreter = run.interpreter(f"""
+    watcher = PinWatcher()
+    run.outcome(
+        f"""
         program main():
             "{text}"
             pin
             x = {answer}
             y = gen(max_tokens=3)
+            log "now"
             return y
-        """)
-    pinned: list[int] = []
-    engine_pin = run.engine.pin
-
-    def pin(tokens: list[int]) -> object:
-        node = engine_pin(tokens)
-        pinned.append(run.engine.tree.locked)
-        return node
-
-    run.engine.pin = pin  # type: ignore[assignment, method-assign]
-    interpreter.wait(interpreter.start("main", {}))
-    assert pinned[0] >= len(run.engine.tokenizer.encode(text)) - 1
+        """,
+        watcher.engine,
+        observer=watcher,
+    )
+    assert watcher.pinned[0] >= len(run.engine.tokenizer.encode(text)) - 1
     assert run.engine.tree.locked == 0
+
+
+@pytest.mark.parametrize(
+    "pinning", ["pin", "fork 2 as b:\n            pin\n            x = gen(max_tokens=1, temperature=1)"]
+)
+def test_a_pin_of_a_withdrawn_attempt_is_let_go(run: Runner, pinning: str) -> None:
+    watcher = PinWatcher()
+    with pytest.raises(RunError):
+        run.outcome(
+            f"""
+program main():
+    user: "The quick brown fox."
+    pin
+    assistant: z = gen(max_tokens=1)
+    user: "Go on."
+    assistant:
+        log "begin"
+        "The lazy dog sleeps."
+        {pinning}
+        y = gen(max_tokens=2)
+        log "end"
+    require len(y) > 1000 else retry 2
+""",
+            watcher.engine,
+            observer=watcher,
+        )
+    begin, end, *more = watcher.pinned
+    assert 0 < begin < end
+    assert more == [begin, end] * 2
+    watcher.engine.check()
+    assert watcher.engine.tree.pinned == 0
+
+
+def test_a_pin_of_a_branch_stays_when_another_is_adopted(run: Runner) -> None:
+    watcher = PinWatcher()
+    run.outcome(
+        """
+        program main():
+            "The quick brown fox."
+            fork text in ["The lazy dog sleeps.", "The dog runs over the hill."] as b:
+                "${text}"
+                pin
+                x = gen(max_tokens=1)
+            log "before"
+            adopt b[0]
+            log "adopted"
+            y = gen(max_tokens=2)
+            log "after"
+            return y
+        """,
+        watcher.engine,
+        observer=watcher,
+    )
+    before, *later = watcher.pinned
+    assert before > 0
+    assert later == [before, before]
+    assert watcher.engine.tree.pinned == 0
 
 
 # Arguments -----------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from promptlang.interpreter.loop import EngineLoop, RunCancelled
 from promptlang.interpreter.observer import SilentObserver
 from promptlang.interpreter.run import RunError
 from promptlang.interpreter.tasks import Future
-from promptlang.runtime.engine import Engine
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.requests import WatcherError
 from promptlang.values.conversion import to_json
 
@@ -61,19 +61,19 @@ def shout(word: str) -> str:
     return word.upper()
 
 
-def interpreter(on: EngineLoop | Engine, seed: int = 0, tool: Callable[[str], str] = shout) -> Interpreter:
+def interpreter(on: EngineLoop | LocalBackend, seed: int = 0, tool: Callable[[str], str] = shout) -> Interpreter:
     return Interpreter(on, PROGRAMS, seed, tools={"shout": tool})
 
 
 @cache
 def alone(name: str, word: str, seed: int = 0) -> Any:
-    one = interpreter(tiny_engine(), seed)
+    one = interpreter(LocalBackend(tiny_engine()), seed)
     return to_json(one.wait(one.start(name, {"word": word})).result)
 
 
 def test_waiting_on_one_program_moves_those_of_all_interpreters() -> None:
     engine = tiny_engine()
-    loop = EngineLoop(engine)
+    loop = EngineLoop(LocalBackend(engine))
     first, second = interpreter(loop, 1), interpreter(loop, 2)
     tasks = [first.start("say", {"word": "fox"}), second.start("pick", {"word": "dog"})]
     result = first.wait(tasks[0]).result
@@ -86,7 +86,7 @@ def test_waiting_on_one_program_moves_those_of_all_interpreters() -> None:
 
 def test_four_threads_get_what_each_program_gives_alone() -> None:
     engine = tiny_engine()
-    loop = EngineLoop(engine)
+    loop = EngineLoop(LocalBackend(engine))
 
     def work(seed: int) -> list[Any]:
         mine = interpreter(loop, seed)
@@ -101,7 +101,7 @@ def test_four_threads_get_what_each_program_gives_alone() -> None:
 
 def test_a_thread_whose_run_has_ended_leaves_the_lead_to_those_who_wait() -> None:
     """The tool of the second run returns only once the first thread is gone."""
-    loop = EngineLoop(tiny_engine())
+    loop = EngineLoop(LocalBackend(tiny_engine()))
     gone, waits = Event(), Event()
 
     def patient(word: str) -> str:
@@ -121,7 +121,7 @@ def test_a_thread_whose_run_has_ended_leaves_the_lead_to_those_who_wait() -> Non
 
 def test_a_run_that_starts_while_the_leader_waits_for_a_tool_goes_on() -> None:
     """The tool, which the leader waits for, itself runs a program on the same loop."""
-    loop = EngineLoop(tiny_engine())
+    loop = EngineLoop(LocalBackend(tiny_engine()))
 
     def asks(word: str) -> str:
         inner = interpreter(loop)
@@ -135,7 +135,7 @@ def test_a_run_that_starts_while_the_leader_waits_for_a_tool_goes_on() -> None:
 @pytest.mark.parametrize("leads", [False, True])
 def test_a_run_is_cancelled_from_another_thread(leads: bool) -> None:
     engine = tiny_engine()
-    loop = EngineLoop(engine)
+    loop = EngineLoop(LocalBackend(engine))
     waits, go = Event(), Event()
 
     def patient(word: str) -> str:
@@ -163,7 +163,7 @@ def test_a_run_is_cancelled_from_another_thread(leads: bool) -> None:
 
 
 def test_what_posted_work_raises_fails_its_future_alone() -> None:
-    loop = EngineLoop(tiny_engine())
+    loop = EngineLoop(LocalBackend(tiny_engine()))
     done = loop.post(lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         loop.wait(done)
@@ -171,7 +171,7 @@ def test_what_posted_work_raises_fails_its_future_alone() -> None:
 
 
 def test_an_observer_that_waits_for_the_loop_fails_its_run_instead_of_hanging() -> None:
-    loop = EngineLoop(tiny_engine())
+    loop = EngineLoop(LocalBackend(tiny_engine()))
     mine = interpreter(loop)
 
     class Waits(SilentObserver):
@@ -183,7 +183,7 @@ def test_an_observer_that_waits_for_the_loop_fails_its_run_instead_of_hanging() 
 
 
 def test_a_wait_for_nothing_ends_and_others_go_on() -> None:
-    loop = EngineLoop(tiny_engine())
+    loop = EngineLoop(LocalBackend(tiny_engine()))
     mine = interpreter(loop)
     task = mine.start("say", {"word": "fox"})
     with pytest.raises(RuntimeError, match="every branch waits"):
@@ -192,7 +192,7 @@ def test_a_wait_for_nothing_ends_and_others_go_on() -> None:
 
 
 def test_a_wait_for_nothing_ends_though_a_cancelled_run_left_a_tool_behind() -> None:
-    loop = EngineLoop(tiny_engine())
+    loop = EngineLoop(LocalBackend(tiny_engine()))
     began, go = Event(), Event()
 
     def endless(word: str) -> str:
@@ -219,7 +219,7 @@ def test_a_wait_for_nothing_ends_though_a_cancelled_run_left_a_tool_behind() -> 
 @pytest.mark.parametrize("at", range(1, 12, 2))
 def test_an_interrupt_in_a_pass_costs_nobody_their_run(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
     engine = tiny_engine()
-    loop = EngineLoop(engine)
+    loop = EngineLoop(LocalBackend(engine))
     real, passes, interrupts = engine.step, [0], []
 
     def step() -> bool:
@@ -251,7 +251,7 @@ def test_an_interrupt_in_a_pass_costs_nobody_their_run(monkeypatch: pytest.Monke
 
 def test_a_run_that_is_interrupted_itself_fails_and_the_others_go_on() -> None:
     engine = tiny_engine()
-    loop = EngineLoop(engine)
+    loop = EngineLoop(LocalBackend(engine))
     mine = interpreter(loop)
 
     class Interrupts(SilentObserver):
@@ -304,7 +304,7 @@ WATCHED = graphs_of(
 @pytest.mark.parametrize("event", ["turn", "text", "answer", "ended", "pruned", "log"])
 def test_an_observer_that_fails_fails_its_own_run_alone(event: str) -> None:
     engine = tiny_engine()
-    loop = EngineLoop(engine)
+    loop = EngineLoop(LocalBackend(engine))
     watched, others = Interpreter(loop, WATCHED), interpreter(loop)
     other = others.start("many", {"word": "dog"})
     doomed = watched.start("main", {}, observer=Failing(event))  # type: ignore[arg-type]
@@ -318,7 +318,7 @@ def test_an_observer_that_fails_fails_its_own_run_alone(event: str) -> None:
 
 def test_a_pass_that_fails_is_a_fault_of_the_statement_it_served(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = tiny_engine()
-    mine = interpreter(engine)
+    mine = interpreter(LocalBackend(engine))
 
     def fails(*_: object) -> None:
         raise RuntimeError("out of memory")
@@ -340,7 +340,7 @@ def test_a_pass_that_fails_is_a_fault_of_the_statement_it_served(monkeypatch: py
 @pytest.mark.parametrize("seed", range(4))
 def test_threads_that_start_wait_and_cancel_at_random_end_as_alone(seed: int) -> None:
     engine = tiny_engine(answers_at_once=6)
-    loop = EngineLoop(engine)
+    loop = EngineLoop(LocalBackend(engine))
     expected = {(name, word): alone(name, word) for name in NAMES for word in ("fox", "dog")}
 
     def work(number: int) -> int:

@@ -17,6 +17,7 @@ from promptlang.interpreter.run import RunError
 from promptlang.runtime.cache.eviction import make_policy
 from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.slots import SlotAllocator
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.simulation.simulator import Call, belady, footprint, replay
 from promptlang.runtime.usage import Usage
 from promptlang.syntax.loader import load
@@ -102,7 +103,7 @@ class Ran:
 def run(graphs: dict[str, Graph], rows: Rows, tokens: int, policy: str = "program") -> Ran:
     """All rows at once, on an engine with so much room."""
     engine, usage = RecordingEngine(tokens, policy), Usage()
-    interpreter = Interpreter(engine, graphs)
+    interpreter = Interpreter(LocalBackend(engine), graphs)
     tasks = [
         interpreter.start(
             "main", bind_arguments(graphs["main"], row), number, usage=usage, more_follow=number + 1 < len(rows)
@@ -265,7 +266,7 @@ program ask(x: str):
 """,
     )
     engine = RecordingEngine(400, "program")
-    interpreter = Interpreter(engine, graphs)
+    interpreter = Interpreter(LocalBackend(engine), graphs)
     task = interpreter.start("main", {"n": 1})
     if ending == "fault":
         with pytest.raises(RunError):
@@ -287,7 +288,7 @@ program main(x: str):
 """,
     )
     engine = RecordingEngine(300, "program")
-    interpreter = Interpreter(engine, graphs)
+    interpreter = Interpreter(LocalBackend(engine), graphs)
     for number in range(3):
         interpreter.wait(interpreter.start("main", {"x": str(number)}, more_follow=number < 2))
         expected = [engine.tree.tokens_of(node) for node in engine.tree.nodes() if node.uses]

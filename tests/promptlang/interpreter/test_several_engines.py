@@ -10,6 +10,7 @@ from promptlang.interpreter.interpreter import Interpreter, UnknownModelError
 from promptlang.interpreter.loop import EngineLoop
 from promptlang.interpreter.tasks import Future
 from promptlang.runtime.engine import Engine, EngineOptions
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.values.conversion import to_json
 
 PANEL = graphs_of(
@@ -36,9 +37,9 @@ def other_engine() -> Engine:
 def test_a_called_program_runs_on_the_model_that_it_names() -> None:
     engine, other = tiny_engine(), other_engine()
     graphs = {**PANEL, "judge": replace(PANEL["judge"], on="judge")}
-    mine = Interpreter(EngineLoop(engine, {"judge": other}), graphs)
+    mine = Interpreter(EngineLoop(LocalBackend(engine), {"judge": LocalBackend(other)}), graphs)
     said, *judged = to_json(mine.wait(mine.start("main", {"word": "fox"})).result)
-    on_first, on_other = (Interpreter(one, PANEL) for one in (tiny_engine(), other_engine()))
+    on_first, on_other = (Interpreter(LocalBackend(one), PANEL) for one in (tiny_engine(), other_engine()))
     here = to_json(on_first.wait(on_first.start("main", {"word": "fox"})).result)
     there = to_json(on_other.wait(on_other.start("main", {"word": "fox"})).result)
     assert said == here[0]
@@ -73,7 +74,7 @@ def test_models_take_turns() -> None:
 def test_a_program_on_a_model_that_was_not_given_does_not_start() -> None:
     graphs = {**PANEL, "judge": replace(PANEL["judge"], on="big")}
     engine = tiny_engine()
-    mine = Interpreter(EngineLoop(engine, {"small": other_engine()}), graphs)
+    mine = Interpreter(EngineLoop(LocalBackend(engine), {"small": LocalBackend(other_engine())}), graphs)
     with pytest.raises(UnknownModelError, match=r"judge runs on the model `big`.*`small`"):
         mine.start("main", {"word": "fox"})
     assert not engine.step()

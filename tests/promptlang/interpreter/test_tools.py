@@ -23,6 +23,7 @@ from promptlang.compiler.passes.optimise import optimise
 from promptlang.interpreter.host_functions import ToolError, functions_of, load_functions, tools_of
 from promptlang.interpreter.interpreter import Interpreter
 from promptlang.interpreter.run import Outcome, RunError
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.values.conversion import bind_arguments, to_json
 
 COMMAND = HELPERS / "tiny_command.py"
@@ -35,7 +36,7 @@ def outcome(text: str, tools: dict[str, Any], passes: bool = True, **arguments: 
     if passes:
         graphs = optimise(graphs).graphs
     graph = next(iter(graphs.values()))
-    interpreter = Interpreter(tiny_engine(), graphs, tools=functions_of(tools_of(graph, graphs), tools))
+    interpreter = Interpreter(LocalBackend(tiny_engine()), graphs, tools=functions_of(tools_of(graph, graphs), tools))
     return interpreter.wait(interpreter.start(graph.name, bind_arguments(graph, arguments)))
 
 
@@ -246,7 +247,7 @@ def test_an_argument_that_is_known_only_at_run_time_is_checked() -> None:
 
 def test_a_tool_nobody_gave_is_a_fault_at_its_call() -> None:
     graphs = graphs_of("tool get() -> int\n\nprogram main():\n    x = get()\n    return x\n")
-    interpreter = Interpreter(tiny_engine(), graphs)
+    interpreter = Interpreter(LocalBackend(tiny_engine()), graphs)
     with pytest.raises(RunError, match="`get`"):
         interpreter.wait(interpreter.start("main", {}))
 

@@ -13,6 +13,7 @@ from promptlang.checker.check import check
 from promptlang.compiler.lower import lower
 from promptlang.interpreter.interpreter import Interpreter
 from promptlang.runtime.engine import Engine
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.models import embedded
 from promptlang.runtime.models.loading import load
 from promptlang.syntax.loader import load as load_program
@@ -43,7 +44,7 @@ def test_a_hundred_records_of_twenty_types_are_all_valid(tmp_path: Path) -> None
         file.write_text(dedent(PROGRAM).replace("{number}", str(number)).lstrip())
         checked = check(load_program(file))
         assert checked.ok, checked.diagnostics
-        interpreter = Interpreter(engine, lower(checked), seed=number)
+        interpreter = Interpreter(LocalBackend(engine), lower(checked), seed=number)
         outcome = interpreter.wait(interpreter.start("main", {}))
         records += [(schema, record) for record in to_json(outcome.result)]
     engine.check()

@@ -16,6 +16,7 @@ from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Source
 from promptlang.interpreter.interpreter import Interpreter
 from promptlang.lints.cache import lint
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.usage import Usage
 from promptlang.syntax.loader import load_source
 from promptlang.values.conversion import bind_arguments
@@ -51,7 +52,7 @@ def computed(text: str, rows: list[dict[str, Any]]) -> int:
     """Prompt tokens that the rows computed."""
     graphs = graphs_of(text)
     engine = tiny_engine(1 << 14)
-    interpreter = Interpreter(engine, graphs)
+    interpreter = Interpreter(LocalBackend(engine), graphs)
     total = Usage()
     for number, row in enumerate(rows):
         usage = Usage()

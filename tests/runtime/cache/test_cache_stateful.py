@@ -22,7 +22,8 @@ from hypothesis.stateful import (
 )
 
 from promptlang.runtime.cache.eviction import POLICIES
-from promptlang.runtime.cache.radix_tree import Node, RadixTree
+from promptlang.runtime.cache.radix_node import RadixNode
+from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.slots import SlotAllocator
 
 POOL = 20
@@ -54,7 +55,7 @@ class Entry:
 class Claim:
     """A live prompt (`at` None) or an expected use; moves to what is left of its path."""
 
-    node: Node
+    node: RadixNode
     place: Place
     at: int | None = None
 
@@ -154,7 +155,7 @@ class Request:
 
     namespace: tuple[str, ...]
     tokens: Tokens
-    node: Node
+    node: RadixNode
     base: int
     tail: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
 
@@ -331,7 +332,7 @@ class CacheMachine(RuleBasedStateMachine):
             for end, slot in enumerate(slots, 1):
                 assert self.written[slot] == request.place(end)
 
-    def _edges(self) -> Iterator[tuple[tuple[str, ...], Node, Tokens]]:
+    def _edges(self) -> Iterator[tuple[tuple[str, ...], RadixNode, Tokens]]:
         for namespace in NAMESPACES:
             waiting = [self.tree.match(keys(()), namespace).node]
             self.model.clock += 1

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from promptlang.runtime.cache.eviction import POLICIES, make_policy
-from promptlang.runtime.cache.radix_tree import Node, RadixTree
+from promptlang.runtime.cache.radix_node import RadixNode
+from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.slots import SlotAllocator
 
 
@@ -20,10 +21,10 @@ class Library:
     def __init__(self, policy: str) -> None:
         self.tree = RadixTree(SlotAllocator(1000), make_policy(policy))
 
-    def add(self, *words: str) -> list[Node]:
+    def add(self, *words: str) -> list[RadixNode]:
         return [self._add(word) for word in words]
 
-    def _add(self, word: str) -> Node:
+    def _add(self, word: str) -> RadixNode:
         match = self.tree.match(keys(word))
         slots = self.tree.allocator.allocate(len(word) - match.length)
         assert slots is not None

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from promptlang.runtime.cache.drawing import draw
 from promptlang.runtime.cache.eviction import least_recently_used
-from promptlang.runtime.cache.radix_tree import Node, RadixTree
+from promptlang.runtime.cache.prefix_cache import Namespace
+from promptlang.runtime.cache.radix_node import RadixNode
+from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.slots import SlotAllocator
 
 
@@ -20,7 +23,7 @@ def make_tree(size: int = 100) -> RadixTree:
     return RadixTree(SlotAllocator(size), least_recently_used)
 
 
-def compute(tree: RadixTree, tokens: np.ndarray, namespace: tuple[object, ...] = ()) -> Node:
+def compute(tree: RadixTree, tokens: np.ndarray, namespace: Namespace = ()) -> RadixNode:
     """A whole request: match, lock, compute the rest, insert, unlock."""
     node, length = tree.match(tokens, namespace)
     tree.lock(node)
@@ -32,7 +35,7 @@ def compute(tree: RadixTree, tokens: np.ndarray, namespace: tuple[object, ...] =
     return end
 
 
-def slots_of(tree: RadixTree, node: Node) -> list[int]:
+def slots_of(tree: RadixTree, node: RadixNode) -> list[int]:
     return np.concatenate([each.slots for each in tree.path(node)]).tolist()
 
 
@@ -74,9 +77,9 @@ def test_peek_neither_splits_nor_counts_as_a_use() -> None:
     tree = make_tree()
     old = compute(tree, keys(1, 2, 3))
     compute(tree, keys(7, 8, 9))
-    drawing = tree.render()
+    drawing = draw(tree)
     assert tree.peek(keys(1, 2, 5)) == 2
-    assert tree.render() == drawing
+    assert draw(tree) == drawing
     tree.evict(3)
     assert old.is_evicted
 
@@ -141,11 +144,10 @@ def test_the_answer_is_cached_behind_the_prompt(length: int) -> None:
         (("ab",), ("a", "b")),
         (("a,b",), ("a", "b")),
         ((), ("",)),
-        ((1,), ("1",)),
         (("",), ("", "")),
     ],
 )
-def test_crafted_names_never_meet_and_the_same_name_does(mine: tuple[object, ...], others: tuple[object, ...]) -> None:
+def test_crafted_names_never_meet_and_the_same_name_does(mine: Namespace, others: Namespace) -> None:
     tree = make_tree()
     compute(tree, keys(1, 2, 3), mine)
     assert tree.match(keys(1, 2, 3), others).length == 0
@@ -263,7 +265,7 @@ def test_a_match_locked_too_late_is_refused() -> None:
 
 
 @pytest.mark.parametrize("excess", [RadixTree.unlock, RadixTree.drop, lambda tree, node: tree.settle(node, 1)])
-def test_what_was_not_taken_cant_be_given_back(excess: Callable[[RadixTree, Node], None]) -> None:
+def test_what_was_not_taken_cant_be_given_back(excess: Callable[[RadixTree, RadixNode], None]) -> None:
     tree = make_tree()
     node = compute(tree, keys(1, 2))
     tree.lock(node)
@@ -385,7 +387,7 @@ def test_a_chain_of_five_thousand_nodes_is_inserted_matched_drawn_checked_and_ev
     tree.unlock(node)
     assert tree.match(tokens).length == length
     assert tree.tokens_of(node).tolist() == tokens.tolist()
-    assert tree.render().count("\n") == length
+    assert draw(tree).count("\n") == length
     tree.check(in_use=0)
     assert tree.evict(length) == length
     tree.check(in_use=0)
@@ -395,7 +397,7 @@ def test_the_drawing_shows_each_namespace_and_edge() -> None:
     tree = make_tree()
     compute(tree, keys(1, 2, 3), ("tenant",))
     compute(tree, keys(1, 2, *range(10, 30)), ("tenant",))
-    name, shared, one, other = tree.render().splitlines()
+    name, shared, one, other = draw(tree).splitlines()
     assert name.startswith("('tenant',)")
     assert shared.startswith("  1 2 ")
     assert one.startswith("    3 ")

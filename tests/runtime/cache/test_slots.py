@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptlang.runtime.cache.slots import Run, SlotAllocator, runs
+from promptlang.runtime.cache.slots import SlotAllocator, SlotRun, runs
 
 
 def slots(*numbers: int) -> np.ndarray:
@@ -29,8 +29,8 @@ def test_runs_are_contiguous_maximal_and_in_order(numbers: list[int]) -> None:
 
 def test_an_allocation_is_one_run_where_one_is_free() -> None:
     allocator = SlotAllocator(100)
-    assert runs(taken(allocator, 40)) == (Run(0, 40),)
-    assert runs(taken(allocator, 60)) == (Run(40, 60),)
+    assert runs(taken(allocator, 40)) == (SlotRun(0, 40),)
+    assert runs(taken(allocator, 60)) == (SlotRun(40, 60),)
     assert allocator.available == 0
 
 
@@ -39,14 +39,14 @@ def test_the_smallest_run_that_fits_is_taken() -> None:
     taken(allocator, 30)
     allocator.free(np.arange(0, 9, dtype=np.int32))
     allocator.free(np.arange(20, 25, dtype=np.int32))
-    assert runs(taken(allocator, 4)) == (Run(20, 4),)
+    assert runs(taken(allocator, 4)) == (SlotRun(20, 4),)
 
 
 def test_several_runs_are_taken_largest_first_where_none_fits() -> None:
     allocator = SlotAllocator(30)
     taken(allocator, 30)
     allocator.free(slots(3, 4, 10, 11, 12, 13, 20))
-    assert runs(taken(allocator, 6)) == (Run(10, 4), Run(3, 2))
+    assert runs(taken(allocator, 6)) == (SlotRun(10, 4), SlotRun(3, 2))
 
 
 def test_an_allocation_beyond_what_is_free_takes_nothing() -> None:

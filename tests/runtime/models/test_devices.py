@@ -26,7 +26,7 @@ from promptlang.runtime.models.logits import KnownLogits, Logits
 from promptlang.runtime.models.model import Model, ModelError
 from promptlang.runtime.models.transformers_model import TransformersModel
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import Generate, ScoreOptions
+from promptlang.runtime.requests import GenerateTokens, ScoreOptions
 from promptlang.runtime.usage import Usage
 
 META = torch.device("meta")
@@ -129,7 +129,7 @@ def test_an_engine_works_on_one_device(is_lean: bool, model_type: str, changes: 
     assert {tensor.device for tensor in (*engine.pool.keys, *engine.pool.values)} == {META}
     texts = ["The sea is blue", "The sea is blue because it is deep", "Another"]
     for text in texts:
-        engine.submit(Generate(prompt_of(engine, text), RandomStream(0), Usage(), max_tokens=4))
+        engine.submit(GenerateTokens(prompt_of(engine, text), RandomStream(0), Usage(), max_tokens=4))
     engine.submit(ScoreOptions(prompt_of(engine, texts[0]), ((5, 6), (5, 7), (8,)), Usage()))
     while engine.step():
         pass

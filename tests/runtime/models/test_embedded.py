@@ -9,7 +9,7 @@ from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.models import embedded, gguf_files
 from promptlang.runtime.models.loading import LoadedModel, load
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import Answer, Generate, Generated, Scored, ScoreOptions
+from promptlang.runtime.requests import Answer, GeneratedTokens, GenerateTokens, ScoredOptions, ScoreOptions
 from promptlang.runtime.usage import Usage
 
 pytestmark = [
@@ -75,7 +75,7 @@ def expected(prompts: list[list[int]]) -> list[list[int]]:
 def submit(engine: Engine, tokens: list[int], usage: Usage | None = None) -> Answer:
     prompt = engine.new_prompt()
     prompt.extend(tokens)
-    return engine.submit(Generate(prompt, RandomStream(0), usage or Usage(), max_tokens=NEW))
+    return engine.submit(GenerateTokens(prompt, RandomStream(0), usage or Usage(), max_tokens=NEW))
 
 
 def run(engine: Engine, prompts: list[list[int]]) -> list[list[int]]:
@@ -85,7 +85,7 @@ def run(engine: Engine, prompts: list[list[int]]) -> list[list[int]]:
     engine.check()
     results = []
     for answer in answers:
-        assert isinstance(answer.result, Generated)
+        assert isinstance(answer.result, GeneratedTokens)
         results.append(answer.result.tokens)
     return results
 
@@ -110,7 +110,7 @@ def test_option_scores_are_those_of_a_full_forward(engine: Engine, prompts: list
         answer = engine.submit(ScoreOptions(prompt, options, Usage()))
         while engine.step():
             pass
-        assert isinstance(answer.result, Scored)
+        assert isinstance(answer.result, ScoredOptions)
         for option, logprobs in zip(options, answer.result.logprobs, strict=True):
             np.testing.assert_allclose(logprobs, full_forward(engine, tokens, list(option)), atol=1e-3)
 

@@ -8,7 +8,7 @@ from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.shapes import Int
 from promptlang.runtime.models.logits import HeadLogits, KnownLogits, Logits
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import Generate, Generated
+from promptlang.runtime.requests import GeneratedTokens, GenerateTokens
 from promptlang.runtime.sampler import Sampling
 from promptlang.runtime.usage import Usage
 
@@ -46,7 +46,7 @@ def test_an_answer_is_the_same_whether_its_likelihood_is_wanted_or_not(temperatu
     answers = []
     for wants_logprobs in (False, True):
         engine = tiny_engine()
-        request = Generate(
+        request = GenerateTokens(
             prompt_of(engine, "How many?"),
             RandomStream(1),
             Usage(),
@@ -58,7 +58,7 @@ def test_an_answer_is_the_same_whether_its_likelihood_is_wanted_or_not(temperatu
         answer = engine.submit(request)
         while engine.step():
             pass
-        assert isinstance(answer.result, Generated)
+        assert isinstance(answer.result, GeneratedTokens)
         answers.append(answer.result)
     without, with_logprobs = answers
     assert without.tokens == with_logprobs.tokens

@@ -9,7 +9,7 @@ from tiny_models import VOCABULARY, cold_logits, generate, greedy, run, tiny_net
 
 from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.kv_pool import KvPool
-from promptlang.runtime.cache.slots import Run
+from promptlang.runtime.cache.slots import SlotRun
 from promptlang.runtime.models.model import Model, ModelError
 from promptlang.runtime.models.self_test import self_test
 from promptlang.runtime.models.transformers_model import TransformersModel
@@ -73,9 +73,9 @@ def test_cached_and_forked_sequences_have_transformers_own_logits(family: Any) -
     branches = [[5], [6, 5], [5, 5, 8], list(range(20))]
     pool = KvPool(model.shape, 160)
     run(model, pool, Lane(PROMPT[:11], 0, slots(0, 11), ()))
-    run(model, pool, Lane(PROMPT[11:], 11, slots(11, 12), (Run(0, 11),)))
+    run(model, pool, Lane(PROMPT[11:], 11, slots(11, 12), (SlotRun(0, 11),)))
     lanes = [
-        Lane(tokens, 23, slots(30 + 25 * index, len(tokens)), (Run(0, 11), Run(11, 12)), wants="all")
+        Lane(tokens, 23, slots(30 + 25 * index, len(tokens)), (SlotRun(0, 11), SlotRun(11, 12)), wants="all")
         for index, tokens in enumerate(branches)
     ]
     together = run(model, pool, *lanes)
@@ -88,7 +88,7 @@ def test_chunks_give_what_the_whole_gives(model: Model) -> None:
     for border in (1, 2, 11, 22):
         pool = KvPool(model.shape, 64)
         first = run(model, pool, Lane(PROMPT[:border], 0, slots(0, border), (), wants="all"))
-        rest = Lane(PROMPT[border:], border, slots(40, 23 - border), (Run(0, border),), wants="all")
+        rest = Lane(PROMPT[border:], border, slots(40, 23 - border), (SlotRun(0, border),), wants="all")
         assert torch.allclose(torch.cat([first, run(model, pool, rest)]), whole, atol=1e-4)
 
 
@@ -97,7 +97,7 @@ def test_forks_give_what_each_gives_alone(model: Model) -> None:
     run(model, pool, Lane(PROMPT, 0, slots(0, 23), ()))
     branches = [[5], [6, 5], [5, 5, 8], list(range(20))]
     lanes = [
-        Lane(tokens, 23, slots(30 + 25 * index, len(tokens)), (Run(0, 23),), wants="last")
+        Lane(tokens, 23, slots(30 + 25 * index, len(tokens)), (SlotRun(0, 23),), wants="last")
         for index, tokens in enumerate(branches)
     ]
     together = run(model, pool, *lanes)
@@ -108,7 +108,7 @@ def test_forks_give_what_each_gives_alone(model: Model) -> None:
 def test_logits_come_in_the_order_of_the_lanes(model: Model) -> None:
     pool = KvPool(model.shape, 100)
     run(model, pool, Lane(PROMPT, 0, slots(0, 23), ()))
-    sorted_last = Lane([4], 23, slots(30, 1), (Run(0, 23),), wants="last")
+    sorted_last = Lane([4], 23, slots(30, 1), (SlotRun(0, 23),), wants="last")
     sorted_first = Lane(PROMPT[:3], 0, slots(40, 3), (), wants="all")
     logits = run(model, pool, sorted_last, sorted_first)
     assert torch.allclose(logits[:1], cold_logits(model, [*PROMPT, 4])[-1:], atol=1e-4)
@@ -132,7 +132,7 @@ def test_what_a_freed_slot_holds_is_never_seen(model: Model) -> None:
     for tensor in (*pool.keys, *pool.values):
         tensor.fill_(float("nan"))
     run(model, pool, Lane(PROMPT, 0, slots(10, 23), ()))
-    lanes = [Lane([token], 23, slots(40 + 3 * token, 1), (Run(10, 23),)) for token in range(4)]
+    lanes = [Lane([token], 23, slots(40 + 3 * token, 1), (SlotRun(10, 23),)) for token in range(4)]
     assert run(model, pool, *lanes).isfinite().all()
 
 

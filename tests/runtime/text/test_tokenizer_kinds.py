@@ -13,9 +13,9 @@ from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.healing import heal
 from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.transformers_model import TransformersModel
-from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.prompt import TokenPrompt
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import Generate, Generated
+from promptlang.runtime.requests import GeneratedTokens, GenerateTokens
 from promptlang.runtime.sampler import Sampling
 from promptlang.runtime.text.tokenizer import Tokenizer, TokenizerSettings
 from promptlang.runtime.usage import Usage
@@ -40,21 +40,21 @@ def new_engine(kind: str) -> Engine:
     return Engine(loaded(kind), EngineOptions(kv_bytes=4 << 20))
 
 
-def write(engine: Engine, prompt: Prompt, seed: int = 0, **options: object) -> tuple[Generated, str]:
+def write(engine: Engine, prompt: TokenPrompt, seed: int = 0, **options: object) -> tuple[GeneratedTokens, str]:
     """An answer, and what was streamed of it."""
     shown: list[str] = []
     options.setdefault("max_tokens", 24)
     answer = engine.submit(
-        Generate(prompt, RandomStream(seed), Usage(), on_text=shown.append, **options)  # type: ignore[arg-type]
+        GenerateTokens(prompt, RandomStream(seed), Usage(), on_text=shown.append, **options)  # type: ignore[arg-type]
     )
     while engine.step():
         pass
     engine.check()
-    assert isinstance(answer.result, Generated), answer.error
+    assert isinstance(answer.result, GeneratedTokens), answer.error
     return answer.result, "".join(shown)
 
 
-def prompt_of(engine: Engine, text: str) -> Prompt:
+def prompt_of(engine: Engine, text: str) -> TokenPrompt:
     prompt = engine.new_prompt()
     prompt.add(text)
     prompt.flush()
@@ -135,7 +135,7 @@ def test_a_stop_is_in_no_answer_no_stream_and_no_prompt(kind: str, seed: int, at
     check_warm_is_cold(kind, engine, prompt)
 
 
-def check_warm_is_cold(kind: str, engine: Engine, prompt: Prompt) -> None:
+def check_warm_is_cold(kind: str, engine: Engine, prompt: TokenPrompt) -> None:
     tokens = list(prompt.flush())
     fresh = new_engine(kind)
     again = fresh.new_prompt()

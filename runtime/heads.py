@@ -9,26 +9,28 @@ from collections.abc import Hashable, Mapping
 
 import numpy as np
 
-from promptlang.runtime.cache.prefix_cache import Tokens
-from promptlang.runtime.cache.radix_tree import ExpectedRead
+from promptlang.runtime.cache.expected_read import ExpectedRead
+from promptlang.runtime.cache.prefix_cache import Namespace, TokenIds
 from promptlang.runtime.engine import Engine
 
-_UNKNOWN: Tokens = np.empty(0, np.int32)
+_UNKNOWN: TokenIds = np.empty(0, np.int32)
 
 
 class Heads:
-    """The heads of all programs: what each one's prompts begin with.
+    """The heads of all programs in a namespace: what each one's prompts begin with.
 
     Args:
         engine: whose cache is told.
+        namespace: of the prompts.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, namespace: Namespace = ()) -> None:
         self._engine = engine
-        self._heads: dict[str, Tokens] = {}
+        self._namespace = namespace
+        self._heads: dict[str, TokenIds] = {}
         self._reads: defaultdict[str, dict[Hashable, ExpectedRead]] = defaultdict(dict)
 
-    def began(self, program: str, tokens: Tokens) -> None:
+    def began(self, program: str, tokens: TokenIds) -> None:
         """A prompt of the program is in the cache now.
 
         Args:
@@ -58,6 +60,6 @@ class Heads:
     def _expect(self, program: str, reader: Hashable, at: int) -> None:
         head = self._heads.get(program, _UNKNOWN)
         before = self._reads[program].get(reader)
-        self._reads[program][reader] = self._engine.expect(head, at)
+        self._reads[program][reader] = self._engine.expect(head, at, self._namespace)
         if before is not None:
             before.settle()
