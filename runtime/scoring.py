@@ -150,12 +150,10 @@ class ScoreJob:
         return self._plan_frontier(budget)
 
     def _plan_prompt(self, budget: int) -> Lane | None:
-        """After a pause, the prompt's row was read before."""
         lane = self.sequence.next_lane(budget)
-        if lane is None:
-            return None
-        self._request.usage.computed_tokens += len(lane.tokens)
-        return replace(lane, wants="none") if self._is_opened else lane
+        if lane is not None:
+            self._request.usage.computed_tokens += len(lane.tokens)
+        return lane
 
     def _plan_frontier(self, budget: int) -> list[Lane] | None:
         if self._request.best_only:
@@ -181,7 +179,7 @@ class ScoreJob:
                 break
             before = self._before(node)
             if before in self._restored:
-                continue
+                continue  # its tokens have no KV before this pass is over
             lane = self._restoring_lane(before, budget) if before.pending else self._scoring_lane(before, node)
             if lane is None:
                 self._is_short_of_room = True
@@ -246,7 +244,8 @@ class ScoreJob:
         """Take the logits of the planned rows.
 
         Args:
-            logits: float [rows, vocabulary]: the prompt's last row, or all rows of the planned nodes in order.
+            logits: float [rows, vocabulary]: the prompt's last row (after a pause once more), or all rows of the
+                planned nodes in order.
         """
         normaliser = torch.logsumexp(logits.float(), dim=-1)
         if not self._is_opened:

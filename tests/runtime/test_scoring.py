@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from tiny_engine import prompt_of, tiny_engine
 from tiny_models import cold_logits
 
+from promptlang.runtime import engine as engine_module
 from promptlang.runtime.backend import Rule
+from promptlang.runtime.batch import Batch, Lane, build_batch
 from promptlang.runtime.engine import Engine
 from promptlang.runtime.models import embedded
 from promptlang.runtime.models.loading import load
@@ -205,6 +207,11 @@ def same(found: Logprobs, expected: Logprobs) -> bool:
     return all(np.allclose(mine, others, atol=1e-3) for mine, others in zip(found, expected, strict=True))  # type: ignore[arg-type]
 
 
+def pause_all(engine: Engine) -> None:
+    for job in list(engine._scheduler._running):
+        engine._scheduler._pause(job)
+
+
 def tight(engine: Engine, options: Options, text: str = PROMPT) -> int:
     """The smallest pool that a request is not refused in."""
     return len(prompt_of(engine, text).flush()) + max(map(len, options))
@@ -260,8 +267,7 @@ def test_a_request_paused_at_any_step_scores_what_it_scores_unpaused(steps: int,
     answer = engine.submit(ScoreOptions(prompt_of(engine, PROMPT), options, usage))
     for _ in range(steps):
         engine.step()
-    for job in list(engine._scheduler._running):
-        engine._scheduler._pause(job)
+    pause_all(engine)
     engine.tree.evict(9 * steps)
     while engine.step():
         pass
@@ -269,6 +275,42 @@ def test_a_request_paused_at_any_step_scores_what_it_scores_unpaused(steps: int,
     assert isinstance(answer.result, ScoredOptions)
     assert same(answer.result.logprobs, expected)
     assert usage.preemptions == 1
+
+
+def test_what_is_cached_when_a_paused_request_resumes_is_not_computed_again() -> None:
+    engine = tiny_engine(tokens_a_step=4)
+    options = encode(engine, BUSHY)
+    usage = Usage()
+    engine.submit(ScoreOptions(prompt_of(engine, PROMPT), options, usage))
+    for _ in range(6):
+        engine.step()
+    pause_all(engine)
+    while engine.step():
+        pass
+    assert usage.preemptions == 1
+    assert usage.computed_tokens <= usage.requested_tokens + 1
+
+
+def test_no_lane_reads_what_the_same_pass_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a pass that fails would leave in the tree what was never computed."""
+
+    def checked(lanes: list[Lane], *rest: object) -> Batch:
+        new = {slot for lane in lanes for slot in lane.slots.tolist()}
+        read = {slot for lane in lanes for run in lane.context for slot in range(run.start, run.start + run.length)}
+        assert not new & read
+        return build_batch(lanes, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(engine_module, "build_batch", checked)
+    engine = tiny_engine(tokens_a_step=64)
+    options = encode(engine, [f"fox {'over ' * 4}{tail} {tail}" for tail in "abcdefgh"])
+    answer = engine.submit(ScoreOptions(prompt_of(engine, PROMPT), options, Usage()))
+    for _ in range(2):
+        engine.step()
+    pause_all(engine)
+    engine.tree.evict(1000)
+    while engine.step():
+        pass
+    assert isinstance(answer.result, ScoredOptions)
 
 
 def test_a_long_option_scores_as_its_full_forward() -> None:
