@@ -16,6 +16,7 @@ from promptlang.compiler.passes.optimise import optimise
 from promptlang.interpreter.interpreter import Interpreter
 from promptlang.interpreter.observer import SilentObserver
 from promptlang.interpreter.run import RunError
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.usage import Usage
 from promptlang.syntax.loader import load
 from promptlang.values.conversion import bind_arguments, to_json
@@ -101,7 +102,7 @@ def meaning_of(graphs: dict[str, Graph], passes: Sequence[str], **arguments: Any
     graph = next(iter(optimised.values()))
     logs, run = _Logs(), Meaning()
     engine = tiny_engine(TOKENS)
-    interpreter = Interpreter(engine, optimised)
+    interpreter = Interpreter(LocalBackend(engine), optimised)
     task = interpreter.start(graph.name, bind_arguments(graph, arguments), observer=logs, usage=run.usage)
     try:
         outcome = interpreter.wait(task)

@@ -15,11 +15,11 @@ from promptlang.grammar.reader import read, validate
 from promptlang.grammar.shapes import Str
 from promptlang.runtime.engine import Engine
 from promptlang.runtime.healing import heal
-from promptlang.runtime.prompt import Prompt
+from promptlang.runtime.prompt import TokenPrompt
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import Generate, RequestError, ScoreOptions
+from promptlang.runtime.requests import GenerateTokens, RequestError, ScoreOptions
 from promptlang.runtime.sampler import Sampling
-from promptlang.runtime.select import choose, encode_options, scores
+from promptlang.runtime.select import choose_option, encode_options, scores
 from promptlang.runtime.usage import Usage
 from promptlang.syntax.ast import Expression
 from promptlang.values.conversion import ArgumentsError, bind_arguments, from_json, to_json
@@ -74,7 +74,7 @@ class _Branch(Parts):
     fields: dict[str, Any]
     said: str
     logprob: float
-    prompt: Prompt
+    prompt: TokenPrompt
     scope: dict[str, Any]
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -97,7 +97,7 @@ class _Frame:
     """A prompt and its variables."""
 
     graph: g.Graph
-    prompt: Prompt
+    prompt: TokenPrompt
     scope: dict[str, Any]
     constants: Mapping[str, Any]
     path: tuple[str, ...]
@@ -344,7 +344,7 @@ class NaiveInterpreter:
 
     # The model ------------------------------------------------------------------------------------------------
 
-    def _ask(self, request: Generate | ScoreOptions) -> Any:
+    def _ask(self, request: GenerateTokens | ScoreOptions) -> Any:
         answer = self._engine.submit(request)
         while not answer.is_done:
             assert self._engine.step()
@@ -362,7 +362,7 @@ class NaiveInterpreter:
         if node.shape is not None and node.shape != Str():
             constraint = compile_constraint(node.shape, self._engine.vocabulary, prefix=withdrawn.decode())
         result = self._ask(
-            Generate(
+            GenerateTokens(
                 prompt=frame.prompt,
                 stream=self._stream(node, frame),
                 usage=self._usage,
@@ -391,13 +391,13 @@ class NaiveInterpreter:
         encoded = encode_options(tuple(withdrawn + text for text in texts), self._engine.vocabulary)
         logprobs = self._scored(frame.prompt, encoded)
         uniform = self._stream(node, frame).uniform(0)
-        chosen = choose(scores("sum", encoded, logprobs), options.get("temperature", 0.0), uniform)
+        chosen = choose_option(scores("sum", encoded, logprobs), options.get("temperature", 0.0), uniform)
         frame.prompt.extend(encoded[chosen.index])
         frame.said += texts[chosen.index]
         frame.logprob += float(sum(logprobs[chosen.index]))
         frame.bind(node.target, answered(texts[chosen.index], {}))
 
-    def _scored(self, prompt: Prompt, options: tuple[tuple[int, ...], ...]) -> Any:
+    def _scored(self, prompt: TokenPrompt, options: tuple[tuple[int, ...], ...]) -> Any:
         return self._ask(ScoreOptions(prompt, options, self._usage)).logprobs
 
     # Programs -------------------------------------------------------------------------------------------------

@@ -39,7 +39,6 @@ from promptlang.compiler.graph import (
 from promptlang.compiler.passes.facts import ASKS, Facts, may_take_back
 from promptlang.compiler.passes.findings import Finding, Graphs, Passed
 from promptlang.compiler.walk import bound_by, inside, with_scopes
-from promptlang.grammar.reader import validate
 from promptlang.grammar.shapes import Shape, Str
 from promptlang.syntax.ast import Expression, Literal, Name, Template
 from promptlang.syntax.walk import names_in
@@ -132,6 +131,9 @@ class _Starting:
 
 
 def _is_valid(shape: Shape, value: object) -> bool:
+    # The engine behind it is slow to import, and few programs give a call a literal.
+    from promptlang.grammar.reader import validate
+
     try:
         validate(shape, value)
     except ValueError:
