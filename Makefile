@@ -46,7 +46,7 @@ $(VENV)/installed-bench: $(VENV)/installed-dev
 
 # mypy does not follow an editable install's mapping, so it reads the four folders through links.
 build/types/promptlang: $(wildcard promptlang/* grammar/* runtime/* kernels/*)
-	rm -rf build/types && mkdir -p $@
+	rm -rf build/types .mypy_cache && mkdir -p $@
 	for entry in promptlang/*; do ln -s "$(CURDIR)/$$entry" $@/; done
 	for folder in grammar runtime kernels; do ln -s "$(CURDIR)/$$folder" $@/$$folder; done
 	touch $@

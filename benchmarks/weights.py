@@ -21,9 +21,10 @@ from rich.console import Console
 from rich.table import Table
 
 from promptlang.kernels.backend import default_backend
-from promptlang.runtime.batch import Batch, Lane, build_batch
 from promptlang.runtime.cache.kv_pool import KvPool
+from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.slots import SlotRun
+from promptlang.runtime.models.batch import Batch, build_batch
 from promptlang.runtime.models.loading import load
 from promptlang.runtime.models.model import Model
 

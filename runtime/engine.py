@@ -12,16 +12,17 @@ import torch
 
 from promptlang.grammar.errors import ConstraintError
 from promptlang.kernels.backend import AttentionBackend, default_backend
-from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.cache.eviction import make_policy
 from promptlang.runtime.cache.expected_read import ExpectedRead
 from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.kv_pool import KvPool
+from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.pins import Pin, Pins
 from promptlang.runtime.cache.prefix_cache import Namespace, TokenIds
 from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.slots import SlotAllocator
 from promptlang.runtime.generation import GenerateJob
+from promptlang.runtime.models.batch import build_batch
 from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.logits import TimedLogits
 from promptlang.runtime.models.memory import available_memory
@@ -89,7 +90,7 @@ class Engine:
         options = options or EngineOptions()
         self.name = loaded.name
         self.model = loaded.model
-        self._backend = backend or default_backend(self.model.device)
+        self._attention = backend or default_backend(self.model.device)
         self.tokenizer = loaded.tokenizer
         self.template = ChatTemplate(loaded.tokenizer)
         self.vocabulary = loaded.tokenizer.vocabulary
@@ -219,7 +220,7 @@ class Engine:
         if scheduler.is_idle:
             return False
         try:
-            work = scheduler.plan()
+            work = scheduler.next_work()
             if work:
                 self._run(work, started)
             else:
@@ -245,7 +246,7 @@ class Engine:
         jobs = [job for job, _ in work]
         lanes = [lane for _, planned in work for lane in planned]
         try:
-            batch = build_batch(lanes, self._backend, self.model.shape.windows)
+            batch = build_batch(lanes, self._attention, self.model.shape.windows)
             planned = perf_counter()
             logits = self.model.forward(batch, self.pool)
         except Exception as error:

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.vocabulary import Mask, Vocabulary, allows
-from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.kv_cache import KvCache
+from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.sequence import Sequence
 from promptlang.runtime.requests import Answer, Finish, GeneratedTokens, GenerateTokens, watching
 from promptlang.runtime.sampler import SamplingRow
@@ -58,7 +58,7 @@ class GenerateJob:
         """Slots it takes to get going, with nothing of it cached."""
         return self.sequence.pending + GROWTH
 
-    def plan(self, budget: int) -> list[Lane] | None:
+    def next_lanes(self, budget: int) -> list[Lane] | None:
         """The next tokens to compute, at most `budget`; None when there is no room for their KV."""
         lane = self.sequence.next_lane(budget, growth=GROWTH if self._generated else 0)
         if lane is None:

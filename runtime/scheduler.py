@@ -11,9 +11,9 @@ from bisect import insort
 from operator import attrgetter
 from typing import Any, Protocol
 
-from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.expected_read import ExpectedRead
 from promptlang.runtime.cache.kv_cache import KvCache
+from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.sequence import Sequence
 from promptlang.runtime.requests import Answer
 
@@ -38,7 +38,7 @@ class Job(Protocol):
         """Slots that it takes to get going, with nothing of it cached."""
         ...
 
-    def plan(self, budget: int) -> list[Lane] | None: ...
+    def next_lanes(self, budget: int) -> list[Lane] | None: ...
 
     def computed(self) -> None: ...
 
@@ -108,7 +108,7 @@ class Scheduler:
         """Forget the jobs that are done."""
         self._running = [job for job in self._running if not job.answer.is_done]
 
-    def plan(self) -> list[tuple[Job, list[Lane]]]:
+    def next_work(self) -> list[tuple[Job, list[Lane]]]:
         """What goes through the model in this step: nothing only where none of the running jobs fits."""
         self._step += 1
         self._admit()
@@ -133,7 +133,7 @@ class Scheduler:
     def _plan_job(self, job: Job, budget: int, busy: list[Job]) -> list[Lane] | None:
         """The job's lanes; makes room by pausing others, the youngest first, and the job itself last."""
         while True:
-            lanes = job.plan(budget)
+            lanes = job.next_lanes(budget)
             if lanes is not None:
                 return lanes
             victim = next((other for other in reversed(self._running) if other not in busy), None)

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.kv_cache import KvCache
+from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.sequence import Sequence
 from promptlang.runtime.prompt_trie import PromptEdge
 from promptlang.runtime.requests import Answer, ScoredOptions, ScoreOptions
@@ -141,7 +141,7 @@ class ScoreJob:
 
     # What goes through the model ---------------------------------------------------------------------
 
-    def plan(self, budget: int) -> list[Lane] | None:
+    def next_lanes(self, budget: int) -> list[Lane] | None:
         """The prompt first, then as much of the trie's frontier as `budget` tokens allow; None when there is no
         room."""
         if self.sequence.pending:

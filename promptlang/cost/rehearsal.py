@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from promptlang.runtime.batch import Batch
 from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.engine import Engine, EngineOptions
+from promptlang.runtime.models.batch import Batch
 from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.logits import KnownLogits, Logits
 from promptlang.runtime.models.shape import ModelShape

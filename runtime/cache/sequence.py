@@ -6,9 +6,9 @@
 
 import numpy as np
 
-from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.expected_read import ExpectedRead
 from promptlang.runtime.cache.kv_cache import KvCache
+from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.prefix_cache import Namespace, TokenIds
 from promptlang.runtime.cache.radix_node import RadixNode
 from promptlang.runtime.cache.slots import SlotRun, Slots, runs

@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch.nn.functional import embedding, silu
 
-from promptlang.runtime.batch import Batch
 from promptlang.runtime.cache.kv_pool import KvPool
+from promptlang.runtime.models.batch import Batch
 from promptlang.runtime.models.layouts import Layouts
 from promptlang.runtime.models.linear import MakeProduct, Product
 from promptlang.runtime.models.logits import HeadLogits, Logits

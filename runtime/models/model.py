@@ -4,8 +4,8 @@ from typing import Protocol
 
 import torch
 
-from promptlang.runtime.batch import Batch
 from promptlang.runtime.cache.kv_pool import KvPool
+from promptlang.runtime.models.batch import Batch
 from promptlang.runtime.models.logits import Logits
 from promptlang.runtime.models.shape import ModelShape
 

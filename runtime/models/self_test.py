@@ -6,9 +6,10 @@ import numpy as np
 import torch
 
 from promptlang.kernels.backend import default_backend
-from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.cache.kv_pool import KvPool
+from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.slots import SlotRun
+from promptlang.runtime.models.batch import build_batch
 from promptlang.runtime.models.model import Model, ModelError
 
 TOLERANCE = {torch.float32: 1e-3, torch.float16: 3e-2, torch.bfloat16: 2e-1}

@@ -5,8 +5,8 @@ from typing import Any
 
 import torch
 
-from promptlang.runtime.batch import Batch
 from promptlang.runtime.cache.kv_pool import KvPool
+from promptlang.runtime.models.batch import Batch
 from promptlang.runtime.models.logits import KnownLogits, Logits
 from promptlang.runtime.models.model import ModelError
 from promptlang.runtime.models.shape import ModelShape, read_windows

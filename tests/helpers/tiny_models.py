@@ -10,9 +10,10 @@ from tiny_tokenizers import byte_level
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from promptlang.kernels.backend import default_backend
-from promptlang.runtime.batch import Lane, build_batch
 from promptlang.runtime.cache.kv_pool import KvPool
+from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.slots import SlotRun
+from promptlang.runtime.models.batch import build_batch
 from promptlang.runtime.models.model import Model
 from promptlang.runtime.models.transformers_model import ATTENTION, register_attention
 

@@ -232,12 +232,12 @@ def test_an_interrupt_in_a_watcher_passes_and_the_others_go_on(alone: list[objec
     assert all(same(answer, one) for answer, one in zip(others, alone[1:], strict=False))
 
 
-@pytest.mark.parametrize("name", ["plan", "computed"])
+@pytest.mark.parametrize("name", ["next_work", "computed"])
 def test_an_engine_that_lost_count_fails_what_is_under_way_and_refuses_the_rest(name: str) -> None:
     engine = tiny_engine(answers_at_once=2)
     answers = ask_all(engine)
     engine.step()
-    owner = type(engine._scheduler) if name == "plan" else ScoreJob
+    owner = type(engine._scheduler) if name == "next_work" else ScoreJob
     with failing(owner, name, 1, AssertionError("a slot in two places")):
         while engine.step():
             pass
@@ -267,9 +267,9 @@ def test_an_interrupt_that_met_the_cache_half_way_passes_and_the_engine_says_so(
 def test_an_interrupt_between_plan_and_pass_forgets_the_plan(alone: list[object], kind: type, at: int) -> None:
     engine = tiny_engine(tokens_a_step=64)
     answers = ask_all(engine)
-    real, calls = kind.plan, [0]
+    real, calls = kind.next_lanes, [0]
 
-    def plan(job: Any, budget: int) -> object:
+    def next_lanes(job: Any, budget: int) -> object:
         lanes = real(job, budget)
         calls[0] += 1
         if calls[0] == at:
@@ -277,7 +277,7 @@ def test_an_interrupt_between_plan_and_pass_forgets_the_plan(alone: list[object]
         return lanes
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kind, "plan", plan)
+        patch.setattr(kind, "next_lanes", next_lanes)
         try:
             finish(engine)
         except KeyboardInterrupt:

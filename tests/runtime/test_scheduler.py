@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.eviction import make_policy
 from promptlang.runtime.cache.kv_cache import KvCache
+from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.prefix_cache import Namespace
 from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.sequence import Sequence
@@ -38,7 +38,7 @@ class Writer:
     def room_needed(self) -> int:
         return self.sequence.pending + GROWTH
 
-    def plan(self, budget: int) -> list[Lane] | None:
+    def next_lanes(self, budget: int) -> list[Lane] | None:
         lane = self.sequence.next_lane(budget, growth=GROWTH if self.is_decoding else 0)
         return None if lane is None else [lane]
 
@@ -78,7 +78,7 @@ class Bench:
 
     def step(self) -> list[Any]:
         """One step; returns the jobs that took part in it."""
-        work = self.scheduler.plan()
+        work = self.scheduler.next_work()
         assert work or self.scheduler.is_idle
         assert sum(len(lane.tokens) for _, lanes in work for lane in lanes) <= self.scheduler._tokens_a_step
         for job, _ in work:
@@ -345,7 +345,7 @@ def test_an_interrupted_pass_leaves_its_slots() -> None:
     """Slots were given out for a pass that never came back."""
     bench = Bench(1000, tokens_a_step=30)
     job = bench.add(text(1, 50))
-    bench.scheduler.plan()
+    bench.scheduler.next_work()
     bench.scheduler.restart()
     bench.scheduler.drop(job)
     bench.check_idle()

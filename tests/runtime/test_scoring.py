@@ -16,9 +16,10 @@ from tiny_models import cold_logits
 
 from promptlang.runtime import engine as engine_module
 from promptlang.runtime.backend import Rule
-from promptlang.runtime.batch import Batch, Lane, build_batch
+from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.engine import Engine
 from promptlang.runtime.models import embedded
+from promptlang.runtime.models.batch import Batch, build_batch
 from promptlang.runtime.models.loading import load
 from promptlang.runtime.prompt import TokenPrompt
 from promptlang.runtime.requests import RequestError, ScoredOptions, ScoreOptions

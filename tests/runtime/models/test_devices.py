@@ -14,10 +14,10 @@ from tiny_models import saved_model, tiny_network
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from promptlang.runtime.batch import Batch
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.models import loading
+from promptlang.runtime.models.batch import Batch
 from promptlang.runtime.models.devices import device_names, find_device
 from promptlang.runtime.models.layouts import Layouts
 from promptlang.runtime.models.lean_model import LeanConfig, LeanModel

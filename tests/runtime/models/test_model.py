@@ -7,8 +7,8 @@ import pytest
 import torch
 from tiny_models import VOCABULARY, cold_logits, generate, greedy, run, tiny_network
 
-from promptlang.runtime.batch import Lane
 from promptlang.runtime.cache.kv_pool import KvPool
+from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.slots import SlotRun
 from promptlang.runtime.models.model import Model, ModelError
 from promptlang.runtime.models.self_test import self_test

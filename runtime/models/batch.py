@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,26 +11,7 @@ import torch
 from promptlang.kernels.backend import AttentionBackend
 from promptlang.kernels.lane import AttentionLane
 from promptlang.runtime.cache.kv_pool import KvPool
-from promptlang.runtime.cache.slots import SlotRun
-
-
-@dataclass(frozen=True)
-class Lane:
-    """New tokens of one sequence. They see the context in full, and one another causally.
-
-    Attributes:
-        tokens: the new tokens, at least one.
-        start: position of the first of them.
-        slots: int32 [tokens], where their keys and values go.
-        context: the slots of all positions before `start` in position order; see `AttentionLane.context`.
-        wants: whose logits are wanted: the last token's, every token's, or none.
-    """
-
-    tokens: Sequence[int]
-    start: int
-    slots: npt.NDArray[np.int32]
-    context: tuple[SlotRun, ...]
-    wants: Literal["last", "all", "none"] = "last"
+from promptlang.runtime.cache.lane import Lane
 
 
 @dataclass(frozen=True)
