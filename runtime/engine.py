@@ -14,6 +14,7 @@ from promptlang.grammar.errors import ConstraintError
 from promptlang.kernels.backend import AttentionBackend, default_backend
 from promptlang.runtime.cache.eviction import make_policy
 from promptlang.runtime.cache.expected_read import ExpectedRead
+from promptlang.runtime.cache.integrity import check_tree
 from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.cache.lane import Lane
@@ -369,7 +370,7 @@ class Engine:
     def check(self) -> None:
         """Assert that nothing has leaked; only when idle."""
         assert self._scheduler.is_idle
-        self.tree.check(in_use=0)
+        check_tree(self.tree, in_use=0)
 
 
 @dataclass(frozen=True)

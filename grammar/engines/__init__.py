@@ -1,4 +1,4 @@
 """The engines behind the one interface of `grammar/constraint.py`: a trie of texts, and a parser.
 
-May import: grammar's vocabulary, errors and limits.
+May import: grammar.
 """

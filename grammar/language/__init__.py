@@ -1,4 +1,4 @@
 """The grammar of promptlang itself, read by `promptlang/syntax/parser.py`.
 
-May import: nothing.
+May import: nothing of ours.
 """

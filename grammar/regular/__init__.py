@@ -1,4 +1,4 @@
 """Regular shapes: patterns, numbers, and what becomes of them as expressions and automata.
 
-May import: grammar's errors and shapes.
+May import: grammar.
 """

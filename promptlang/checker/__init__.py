@@ -1,4 +1,4 @@
 """What is wrong with a program, before anything runs: a loaded bundle to diagnostics and tables; start at `check.py`.
 
-May import: values, syntax, diagnostics, grammar.
+May import: diagnostics, syntax, values, grammar, grammar.regular.
 """

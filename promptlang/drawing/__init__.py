@@ -1,4 +1,4 @@
 """How a graph looks: SVG, DOT, JSON and lines.
 
-May import: compiler, syntax, and runtime's tokenizer for counting tokens.
+May import: compiler, compiler.passes, syntax, runtime.models.
 """

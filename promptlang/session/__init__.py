@@ -1,4 +1,5 @@
 """Programs in, outcomes out, for every door: `program.py` is what stands before a model, `session.py` owns the model.
 
-May import: everything but doors. Importing it loads no model library; `Session.open` does.
+May import: interpreter, lints, compiler, compiler.passes, checker, values, syntax, diagnostics, runtime,
+runtime.models, grammar.
 """

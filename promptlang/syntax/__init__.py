@@ -1,4 +1,4 @@
 """What a program's text says: text to AST, files and what they import, and the one layout (`formatter/`).
 
-May import: diagnostics, grammar (the language's own, `grammar/language/`).
+May import: diagnostics.
 """

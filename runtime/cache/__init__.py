@@ -1,4 +1,4 @@
 """What is remembered of prompts, where its keys and values lie, and what goes first for room.
 
-May import: numpy, torch, and `batch` for the lanes that a sequence gives out.
+May import: nothing of ours.
 """

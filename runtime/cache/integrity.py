@@ -1,19 +1,19 @@
 """Whether the radix tree's books are right."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from promptlang.runtime.cache.prefix_cache import Namespace
 from promptlang.runtime.cache.radix_node import RadixNode
-
-if TYPE_CHECKING:
-    from promptlang.runtime.cache.radix_tree import RadixTree
+from promptlang.runtime.cache.radix_tree import RadixTree
 
 
-def check_books(tree: "RadixTree", in_use: int) -> None:
+def check_tree(tree: RadixTree, in_use: int) -> None:
     """Walk everything and assert that what the tree counts is what is there.
+
+    That cached output equals cold output, and that nothing stays locked after everything is released, can't be seen
+    from here.
 
     Args:
         tree: to look at.
@@ -34,6 +34,7 @@ def check_books(tree: "RadixTree", in_use: int) -> None:
     assert _tokens(node for node in edges if node.locks) == tree.locked, "locked tokens are miscounted"
     assert _tokens(node for node in edges if not node.locks) == tree.evictable, "evictable tokens are miscounted"
     assert _tokens(node for node in edges if node.pins) == tree.pinned, "pinned tokens are miscounted"
+    tree.check_queue()
     for namespace, root in tree.roots.items():
         _check_matches(tree, namespace, root)
 
@@ -42,7 +43,7 @@ def _tokens(nodes: Iterator[RadixNode]) -> int:
     return sum(len(node.tokens) for node in nodes)
 
 
-def _check_matches(tree: "RadixTree", namespace: Namespace, root: RadixNode) -> None:
+def _check_matches(tree: RadixTree, namespace: Namespace, root: RadixNode) -> None:
     waiting = [root]
     while waiting:
         node = waiting.pop()

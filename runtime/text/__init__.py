@@ -1,4 +1,4 @@
 """Text to tokens and back: tokenizer, chat templates, stop strings.
 
-May import: grammar's vocabulary.
+May import: grammar.
 """

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from promptlang.runtime.cache.eviction import make_policy
+from promptlang.runtime.cache.integrity import check_tree
 from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.prefix_cache import Namespace
@@ -96,7 +97,7 @@ class Bench:
         raise AssertionError(f"not done in {most} steps")
 
     def check_idle(self) -> None:
-        self.tree.check(in_use=0)
+        check_tree(self.tree, in_use=0)
         assert self.tree.locked == 0
         assert not any(node.uses for node in self.tree.nodes())
 

@@ -1,4 +1,4 @@
 """One file a pass over graphs; `optimise.py` runs them in their order.
 
-May import: what the compiler may.
+May import: compiler, diagnostics, syntax, values, grammar.
 """

@@ -22,6 +22,7 @@ from hypothesis.stateful import (
 )
 
 from promptlang.runtime.cache.eviction import POLICIES
+from promptlang.runtime.cache.integrity import check_tree
 from promptlang.runtime.cache.radix_node import RadixNode
 from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.slots import SlotAllocator
@@ -309,7 +310,7 @@ class CacheMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_books_are_right(self) -> None:
-        self.tree.check(sum(len(request.tail) for request in self.requests))
+        check_tree(self.tree, sum(len(request.tail) for request in self.requests))
 
     @invariant()
     def the_tree_knows_what_the_model_knows(self) -> None:
@@ -350,7 +351,7 @@ class CacheMachine(RuleBasedStateMachine):
             self.allocator.free(request.tail)
             self.tree.unlock(request.node)
         assert self.tree.locked == 0
-        self.tree.check(0)
+        check_tree(self.tree, 0)
         self.tree.clear()
         assert self.allocator.available == POOL
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from promptlang.runtime.cache.eviction import least_recently_used
+from promptlang.runtime.cache.integrity import check_tree
 from promptlang.runtime.cache.pins import Pin, Pins
 from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.slots import SlotAllocator
@@ -36,7 +37,7 @@ def compute(tree: RadixTree, tokens: np.ndarray, namespace: tuple[str, ...] = ()
 def kept(tree: RadixTree, tokens: np.ndarray, namespace: tuple[str, ...] = ()) -> int:
     """What is left of a prefix when all that may go has gone."""
     tree.evict(POOL)
-    tree.check(in_use=0)
+    check_tree(tree, in_use=0)
     return tree.peek(tokens, namespace)
 
 
@@ -163,7 +164,7 @@ def test_no_order_of_requests_pins_and_evictions_keeps_too_much_or_loses_what_is
             pins.release(gone)
         else:
             tree.evict(len(tokens))
-        tree.check(in_use=0)
+        check_tree(tree, in_use=0)
         distinct = {tuple(pin.tokens[: end + 1]) for pin in live for end in range(pin.length)}
         assert tree.pinned == tree.locked == len(distinct) <= limit
         assert all(pin.length >= length for pin, length in before.items())

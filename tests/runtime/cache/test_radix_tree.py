@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from promptlang.runtime.cache.drawing import draw
 from promptlang.runtime.cache.eviction import least_recently_used
+from promptlang.runtime.cache.integrity import check_tree
 from promptlang.runtime.cache.prefix_cache import Namespace
 from promptlang.runtime.cache.radix_node import RadixNode
 from promptlang.runtime.cache.radix_tree import RadixTree
@@ -31,7 +32,7 @@ def compute(tree: RadixTree, tokens: np.ndarray, namespace: Namespace = ()) -> R
     assert slots is not None
     end = tree.insert(node, tokens[length:], slots).node
     tree.unlock(node)
-    tree.check(in_use=0)
+    check_tree(tree, in_use=0)
     return end
 
 
@@ -113,7 +114,7 @@ def test_a_handle_keeps_its_meaning_and_its_slots_when_its_edge_is_split_above_i
     tree.lock(end)
     for length in (4, 2, 3, 1):
         tree.match(keys(1, 2, 3, 4, 5), limit=length)
-        tree.check(in_use=0)
+        check_tree(tree, in_use=0)
     assert tree.tokens_of(end).tolist() == [1, 2, 3, 4, 5]
     assert slots_of(tree, end) == slots
     assert tree.locked == 5
@@ -173,7 +174,7 @@ def test_of_two_requests_that_compute_the_same_the_tree_keeps_the_first_slots_an
     assert set(yours[:2].tolist()) <= set(tree.allocator.free_slots().tolist())
     assert slots_of(tree, second.node) == [*mine[:2].tolist(), *yours[2:].tolist()]
     assert slots_of(tree, first.node) == mine.tolist()
-    tree.check(in_use=0)
+    check_tree(tree, in_use=0)
 
 
 def test_what_ends_inside_a_known_edge_is_a_duplicate_whole() -> None:
@@ -185,7 +186,7 @@ def test_what_ends_inside_a_known_edge_is_a_duplicate_whole() -> None:
     inserted = tree.insert(root, keys(1, 2), slots)
     assert inserted.duplicates.tolist() == slots.tolist()
     assert tree.tokens_of(inserted.node).tolist() == [1, 2]
-    tree.check(in_use=0)
+    check_tree(tree, in_use=0)
 
 
 def test_the_tree_keeps_its_own_copy_of_what_it_is_given() -> None:
@@ -195,7 +196,7 @@ def test_the_tree_keeps_its_own_copy_of_what_it_is_given() -> None:
     tree.insert(tree.match(keys()).node, tokens, slots)
     tokens[:], slots[:] = 9, 99
     assert tree.peek(keys(1, 2, 3)) == 3
-    tree.check(in_use=0)
+    check_tree(tree, in_use=0)
 
 
 @pytest.mark.parametrize("chunks", range(5))
@@ -215,7 +216,7 @@ def test_a_prefill_cancelled_after_any_chunk_leaves_a_whole_prefix_and_no_slot(c
     assert running is not None
     tree.allocator.free(running)
     tree.unlock(node)
-    tree.check(in_use=0)
+    check_tree(tree, in_use=0)
     assert (tree.locked, tree.match(prompt).length) == (0, chunks * 4)
 
 
@@ -236,7 +237,7 @@ def test_a_locked_path_survives_any_eviction_the_matched_node_included() -> None
     tree.lock(match.node)
     assert tree.evict(100) == 3
     assert tree.peek(keys(1, 2, 3, 4)) == 3
-    tree.check(in_use=0)
+    check_tree(tree, in_use=0)
     tree.unlock(match.node)
     assert tree.evict(100) == 3
 
@@ -261,7 +262,7 @@ def test_a_match_locked_too_late_is_refused() -> None:
         tree.lock(match.node)
     with pytest.raises(ValueError, match="evicted"):
         tree.insert(match.node, keys(4), keys(0))
-    tree.check(in_use=0)
+    check_tree(tree, in_use=0)
 
 
 @pytest.mark.parametrize("excess", [RadixTree.unlock, RadixTree.drop, lambda tree, node: tree.settle(node, 1)])
@@ -276,7 +277,7 @@ def test_what_was_not_taken_cant_be_given_back(excess: Callable[[RadixTree, Radi
     tree.settle(node, 1)
     with pytest.raises(ValueError, match=r"not locked|no prompt holds|expected"):
         excess(tree, node)
-    tree.check(in_use=0)
+    check_tree(tree, in_use=0)
 
 
 def test_what_a_live_prompt_holds_goes_after_all_else() -> None:
@@ -305,7 +306,7 @@ def test_a_hold_outlives_its_node_and_passes_to_what_is_left_of_the_path() -> No
     compute(tree, keys(7, 8))
     tree.evict(2)
     assert tree.peek(keys(1, 2)) == 0
-    tree.check(in_use=0)
+    check_tree(tree, in_use=0)
 
 
 # Eviction ------------------------------------------------------------------------------------------------
@@ -319,7 +320,7 @@ def test_eviction_frees_what_was_asked_for_and_no_more(count: int) -> None:
     free = tree.allocator.available
     assert tree.evict(count) == min(count, 6)
     assert tree.allocator.available == free + min(count, 6)
-    tree.check(in_use=0)
+    check_tree(tree, in_use=0)
 
 
 def test_a_long_leaf_is_cut_from_its_end() -> None:
@@ -367,7 +368,7 @@ def test_many_locks_leave_no_trace_in_the_eviction_queue() -> None:
         tree.lock(node)
         tree.unlock(node)
     assert len(tree._queue) < 100
-    tree.check(in_use=0)
+    check_tree(tree, in_use=0)
 
 
 # Depth and speed -----------------------------------------------------------------------------------------
@@ -388,9 +389,9 @@ def test_a_chain_of_five_thousand_nodes_is_inserted_matched_drawn_checked_and_ev
     assert tree.match(tokens).length == length
     assert tree.tokens_of(node).tolist() == tokens.tolist()
     assert draw(tree).count("\n") == length
-    tree.check(in_use=0)
+    check_tree(tree, in_use=0)
     assert tree.evict(length) == length
-    tree.check(in_use=0)
+    check_tree(tree, in_use=0)
 
 
 def test_the_drawing_shows_each_namespace_and_edge() -> None:
@@ -408,7 +409,7 @@ def test_check_notices_broken_books() -> None:
     tree = make_tree()
     compute(tree, keys(1, 2, 3))
     with pytest.raises(AssertionError, match="1 in use are not 100"):
-        tree.check(in_use=1)
+        check_tree(tree, in_use=1)
     tree.allocator.free(keys(2))
     with pytest.raises(AssertionError):
-        tree.check(in_use=-1)
+        check_tree(tree, in_use=-1)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from promptlang.runtime.cache.eviction import make_policy
+from promptlang.runtime.cache.integrity import check_tree
 from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.sequence import Sequence
@@ -61,7 +62,7 @@ def test_an_answer_is_written_to_the_last_slot() -> None:
     sequence.tokens.append(9)
     assert sequence.next_lane(1, GROWTH) is None
     sequence.release()
-    cache.tree.check(in_use=0)
+    check_tree(cache.tree, in_use=0)
 
 
 @pytest.mark.parametrize("written", range(7))
@@ -73,7 +74,7 @@ def test_a_released_sequence_gives_back_each_slot_also_those_taken_along(written
     if commits:
         sequence.commit()
     sequence.release()
-    cache.tree.check(in_use=0)
+    check_tree(cache.tree, in_use=0)
     assert (cache.tree.locked, cache.tree.size) == (0, 2 + written * commits)
 
 
@@ -90,7 +91,7 @@ def test_tokens_behind_a_cut_are_looked_up_as_they_are_now() -> None:
     expected = np.array([1, 2, 3, 7, 0, 1], np.int32)
     assert cache.tree.peek(expected) == 6
     sequence.release()
-    cache.tree.check(in_use=0)
+    check_tree(cache.tree, in_use=0)
 
 
 @pytest.mark.parametrize(("mine", "others"), [((), ("",)), (("ab", "c"), ("a", "bc")), (("a",), ("a", ""))])
