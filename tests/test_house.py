@@ -15,7 +15,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
-from places import ROOT
+from places import DOCS, ROOT
 
 import promptlang
 
@@ -169,3 +169,20 @@ def test_tests_see_the_package_itself() -> None:
         promptlang.__version__
         == tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     )
+
+
+def test_the_architecture_page_names_every_module() -> None:
+    """But for the command line's, which are named after their commands, and for those of rooms inside a room."""
+    page = re.sub(r"```.*?```", "", (DOCS / "architecture.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    named = set(re.findall(r"`(\w+)`", page))
+    there = {
+        module.rpartition(".")[2]
+        for module in modules()
+        if module not in ROOMS and room_of(module) != "promptlang.cli" and has_a_floor(room_of(module))
+    }
+    assert there - named == set()
+
+
+def has_a_floor(room: str) -> bool:
+    """Whether a room stands in the house itself: the engine's rooms do."""
+    return outer(room) in (room, "promptlang.runtime")
