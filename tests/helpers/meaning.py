@@ -10,6 +10,7 @@ from naive_interpreter import Failed, Fault, NaiveInterpreter
 from tiny_engine import tiny_engine
 
 from promptlang.checker.check import check
+from promptlang.checker.tables import Checked
 from promptlang.compiler.graph import Graph
 from promptlang.compiler.lower import lower
 from promptlang.compiler.passes.optimise import optimise
@@ -89,11 +90,16 @@ class _Logs(SilentObserver):
 
 def graphs_of(text: str, folder: Path) -> dict[str, Graph]:
     """The graphs of a program's text; it has no errors."""
-    file = folder / "program.pl"
-    file.write_text(text)
-    checked = check(load(file))
+    checked = checked_text(text, folder)
     assert checked.ok, checked.diagnostics
     return lower(checked)
+
+
+def checked_text(text: str, folder: Path) -> Checked:
+    """What the checker says of a program's text."""
+    file = folder / "program.pl"
+    file.write_text(text)
+    return check(load(file))
 
 
 def meaning_of(graphs: dict[str, Graph], passes: Sequence[str], **arguments: Any) -> Meaning:

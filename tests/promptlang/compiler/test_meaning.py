@@ -7,9 +7,9 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from meaning import Meaning, differences, graphs_of, meaning_of, plain_meaning_of
+from meaning import Meaning, checked_text, differences, graphs_of, meaning_of, plain_meaning_of
 from random_programs import random_program
 
 from promptlang.compiler.graph import Graph
@@ -295,7 +295,10 @@ def test_a_fault_at_the_beginning_of_all_branches_is_the_first_branch_s(tmp_path
 
 def checked_at_random(random: Random, *choices: tuple[str, ...]) -> None:
     with TemporaryDirectory() as folder:
-        compared(random_program(random), Path(folder), *choices, word="quick fox")
+        text = random_program(random)
+        # One in a hundred reads a variable that has no value on some way.
+        assume(checked_text(text, Path(folder)).ok)
+        compared(text, Path(folder), *choices, word="quick fox")
 
 
 @pytest.mark.parametrize("seed", range(3))
