@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from promptlang.checker.tables import Checked
+from promptlang.checker.tables import Checked, FragmentInfo
 from promptlang.syntax import ast
 from promptlang.syntax.walk import bound_by, named, names_in, statements_of
 
@@ -112,19 +112,20 @@ class _Search:
 def samples(statements: Iterable[ast.Statement], checked: Checked) -> bool:
     """Whether running statements again may give something else: an answer in them is drawn at random, or a program or
     a tool is called, which may do so."""
-    return any(_may_differ(statement, checked) for statement in _with_fragments(statements, checked, ()))
+    return any(_may_differ(statement, checked) for statement in _with_fragments(statements, checked))
 
 
-def _with_fragments(
-    statements: Iterable[ast.Statement], checked: Checked, within: tuple[str, ...]
-) -> Iterator[ast.Statement]:
-    """The statements, all in them, and all of the fragments that they use."""
-    for statement in statements_of(statements):
-        yield statement
-        if isinstance(statement, ast.Use) and id(statement) in checked.fragments:
-            fragment = checked.fragment(statement)
-            if fragment.name not in within:
-                yield from _with_fragments(fragment.body, checked, (*within, fragment.name))
+def _with_fragments(statements: Iterable[ast.Statement], checked: Checked) -> Iterator[ast.Statement]:
+    """The statements, all in them, and all of the fragments that they use, those of each fragment once."""
+    seen: set[FragmentInfo] = set()
+    waiting = [statements]
+    while waiting:
+        for statement in statements_of(waiting.pop()):
+            yield statement
+            fragment = checked.fragments.get(id(statement))
+            if fragment is not None and fragment not in seen:
+                seen.add(fragment)
+                waiting.append(fragment.body)
 
 
 def _may_differ(statement: ast.Statement, checked: Checked) -> bool:
