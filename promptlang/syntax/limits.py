@@ -12,3 +12,9 @@ MOST_BRANCHES = 4096
 
 MOST_RETRIES = 64
 """How often one `require` tries again."""
+
+MOST_BRANCHES_ALIVE = 16_384
+"""Branches of one run that have not ended, those of forks in branches and in called programs too."""
+
+MOST_CALLS = 20_000
+"""Calls of programs in one run."""
