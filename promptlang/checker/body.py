@@ -309,14 +309,19 @@ class BodyChecker:
         if statement.limit is not None:
             self._count(statement.limit, "the limit", scope)
         is_true = isinstance(statement.condition, ast.Literal) and bool(statement.condition.value)
-        self._loop(statement.body, scope, inner, context, is_true)
+        exits = self._loop(statement.body, scope, inner, context, is_true)
+        returns = any(isinstance(each, ast.Return) for each in statements_of(statement.body))
+        if is_true and statement.limit is None and not exits.breaks and not returns:
+            self._report(faults.endless_loop(statement.span.first_line))
 
-    def _loop(self, body: ast.Block, before: Scope, inner: Scope, context: Context, runs_once: bool) -> None:
+    def _loop(self, body: ast.Block, before: Scope, inner: Scope, context: Context, runs_once: bool) -> LoopExits:
+        """Check the body of a loop; gives the ways out of it."""
         loop = LoopExits(inner)
         self._scope = inner
         self._block(body, replace(context, loop=loop))
         ends: list[Scope | None] = [self._scope, *loop.continues, *loop.breaks]
         self._scope = join_scopes(before, ends if runs_once else [before.inner(), *ends])
+        return loop
 
     def _jump(self, statement: ast.Break | ast.Continue, scope: Scope, context: Context) -> None:
         word = statement.span.text

@@ -36,7 +36,8 @@ def check_fragments(
             faults.endless_fragment(fragment.declaration.name_span, [link.declaration.name for link in circle])
         )
     sizes = _Sizes(checked)
-    for info in (*order, *programs):
+    infos: list[ProgramInfo | FragmentInfo] = [*order, *programs]
+    for info in infos:
         fault = sizes.measure(info)
         if fault is not None:
             diagnostics.append(fault)

@@ -349,6 +349,11 @@ def too_many_statements(span: Span, name: str, most: int) -> Diagnostic:
     return Diagnostic("PL317", message, span, fix="use fewer fragments inside others, or call a program for a part")
 
 
+def endless_loop(span: Span) -> Diagnostic:
+    fix = "leave it by `break` or `return`, or say `limit N`"
+    return Diagnostic("PL318", "nothing ends this loop", span, Severity.WARNING, fix=fix)
+
+
 # Constraints -----------------------------------------------------------------------------------------
 
 
