@@ -1,9 +1,11 @@
 """Checks a whole bundle: every declaration of every file."""
 
 from promptlang.checker.body import BodyChecker
+from promptlang.checker.checkpoints import samples
 from promptlang.checker.fragments import check_fragments
 from promptlang.checker.names import Names, Resolver
 from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo
+from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.grammar.shapes import Record
 from promptlang.syntax.loader import Bundle
@@ -23,6 +25,11 @@ def check(bundle: Bundle) -> Checked:
     for names in resolver.all:
         checked.programs |= {info.name: info for info in names.programs.values()}
         _check_file(names, checked, diagnostics)
+    diagnostics += [
+        faults.nothing_sampled(repeated.span, repeated.so)
+        for repeated in checked.repeated
+        if not samples(repeated.statements, checked)
+    ]
     programs = [info for names in resolver.all for info in names.programs.values()]
     fragments = [info for names in resolver.all for info in names.fragments.values()]
     check_fragments(programs, fragments, checked, diagnostics)
