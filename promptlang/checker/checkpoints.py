@@ -111,7 +111,7 @@ class _Search:
 
 def samples(statements: Iterable[ast.Statement], checked: Checked) -> bool:
     """Whether running statements again may give something else: an answer in them, or in a program that they call, is
-    drawn at random, or a tool is called, which may do so. All bodies must be checked: then it is known what they call."""
+    drawn at random, or a tool is called, which may do so. All bodies must be checked: then what they call is known."""
     return any(_may_differ(statement, checked) for statement in _run_by(statements, checked))
 
 
