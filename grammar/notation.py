@@ -157,9 +157,9 @@ class _Rules:
             case Union(options=options):
                 return f"({' | '.join(self._json(option, enclosing, space) for option in options)})"
             case List(item=item, minimum=minimum, maximum=maximum):
-                return _list(self._json(item, enclosing, space.inside()), minimum or 0, maximum, space)
+                return _list(self._item(item, enclosing, space.inside()), minimum or 0, maximum, space)
             case Dict(value=value):
-                return _dict(self._json(value, enclosing, space.inside()), space)
+                return _dict(self._item(value, enclosing, space.inside()), space)
             case Record():
                 return self._record(shape, enclosing, space.on_one_line() if _is_recursive(shape) else space)
             case Recursive(name=name):
@@ -169,6 +169,12 @@ class _Rules:
             case Schema(text=text):
                 return self._rule(f"%json {prepare(text, space.spaced)}")
         raise ConstraintError("a grammar can only be the whole type of a gen, never a part of one")
+
+    def _item(self, shape: Shape, enclosing: Enclosing, space: WhiteSpace) -> str:
+        """What a list or a dict is made of. It stands there twice, so what has parts is a rule: the grammar grows with
+        each level, and does not double."""
+        item = self._json(shape, enclosing, space)
+        return self._rule(item) if isinstance(shape, List | Dict | Union) and quoted(shape) is None else item
 
     def _record(self, record: Record, enclosing: Enclosing, space: WhiteSpace) -> str:
         key = (record, enclosing, space)

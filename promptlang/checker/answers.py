@@ -13,6 +13,7 @@ from promptlang.grammar.checking import check_shape
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.shapes import Shape, describe
 from promptlang.syntax import ast
+from promptlang.syntax.walk import named
 from promptlang.values.values import render_text
 
 RULES = ("sum", "mean", "prior", "greedy")
@@ -69,6 +70,7 @@ class AnswerChecker:
 
     def _gen(self, gen: ast.Gen, scope: Scope) -> Static:
         self._options("gen", gen.options, _GEN_OPTIONS, scope)
+        self._check_tokens(gen.options)
         shape: Shape = shapes.Str()
         if gen.type is not None:
             shape = self._types.resolve(gen.type)
@@ -81,6 +83,13 @@ class AnswerChecker:
         if logprobs is not None and self._asks_for(logprobs, shape):
             return AnswerType(shape, _GEN_EXTRAS)
         return static_of(shape)
+
+    def _check_tokens(self, options: Sequence[ast.Argument]) -> None:
+        """Whether an answer can have as many tokens as it must; where both numbers are written out."""
+        least, most = (named(options).get(name) for name in ("min_tokens", "max_tokens"))
+        match least, most:
+            case ast.Literal(value=int() as low, span=span), ast.Literal(value=int() as high) if 0 < high < low:
+                self._report(faults.bad_option(span, "min_tokens", f"at most `max_tokens` ({high})", str(low)))
 
     def _asks_for(self, logprobs: ast.Argument, shape: Shape) -> bool:
         """Whether `logprobs=` says yes. It is written out, for `x.logprobs` is there or not; and text and numbers have

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from promptlang.checker.answers import AnswerChecker
-from promptlang.checker.checkpoints import checkpoint, samples
+from promptlang.checker.checkpoints import checkpoint
 from promptlang.checker.endings import texts_before
 from promptlang.checker.inference import Inference, Slot
 from promptlang.checker.names import Names, TypeResolver
@@ -22,7 +22,7 @@ from promptlang.checker.statics import (
     name_of,
     static_of,
 )
-from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo, ToolInfo
+from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo, Repeated, ToolInfo
 from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Span
@@ -309,14 +309,19 @@ class BodyChecker:
         if statement.limit is not None:
             self._count(statement.limit, "the limit", scope)
         is_true = isinstance(statement.condition, ast.Literal) and bool(statement.condition.value)
-        self._loop(statement.body, scope, inner, context, is_true)
+        exits = self._loop(statement.body, scope, inner, context, is_true)
+        returns = any(isinstance(each, ast.Return) for each in statements_of(statement.body))
+        if is_true and statement.limit is None and not exits.breaks and not returns:
+            self._report(faults.endless_loop(statement.span.first_line))
 
-    def _loop(self, body: ast.Block, before: Scope, inner: Scope, context: Context, runs_once: bool) -> None:
+    def _loop(self, body: ast.Block, before: Scope, inner: Scope, context: Context, runs_once: bool) -> LoopExits:
+        """Check the body of a loop; gives the ways out of it."""
         loop = LoopExits(inner)
         self._scope = inner
         self._block(body, replace(context, loop=loop))
         ends: list[Scope | None] = [self._scope, *loop.continues, *loop.breaks]
         self._scope = join_scopes(before, ends if runs_once else [before.inner(), *ends])
+        return loop
 
     def _jump(self, statement: ast.Break | ast.Continue, scope: Scope, context: Context) -> None:
         word = statement.span.text
@@ -348,11 +353,10 @@ class BodyChecker:
         self._check_retried(statement, block[found:index])
 
     def _check_retried(self, statement: ast.Require, retried: ast.Block) -> None:
-        """Whether what is done again can be, and whether that helps."""
+        """Whether what is done again can be; whether that helps is seen once all bodies are checked."""
         for keep in keeps_in(retried):
             self._report(faults.keep_retried(keep.span.first_word, statement.span.position.line))
-        if not samples(retried, self._checked):
-            self._report(faults.nothing_sampled(statement.span, "every retry gives the same answer"))
+        self._checked.repeated.append(Repeated(retried, statement.span, "every retry gives the same answer"))
 
     # Branches --------------------------------------------------------------------------------------------
 
@@ -386,8 +390,9 @@ class BodyChecker:
         if end is not None:
             self._inference.expect(statement.by, shapes.Float(), "what paths are ranked by", end, "a number")
         is_single = isinstance(statement.branch, ast.Literal) and statement.branch.value == 1
-        if not is_single and not samples(statement.body, self._checked):
-            self._report(faults.nothing_sampled(statement.span.first_line, "every branch of a path says the same"))
+        if not is_single:
+            so = "every branch of a path says the same"
+            self._checked.repeated.append(Repeated(statement.body, statement.span.first_line, so))
         branch = BranchType(_types_of(own, end or scope), PATH_PARTS)
         self._bind_fork(statement.name, BranchesType(branch), statement, scope)
 

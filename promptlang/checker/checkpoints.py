@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from promptlang.checker.tables import Checked
+from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo
 from promptlang.syntax import ast
 from promptlang.syntax.walk import bound_by, named, names_in, statements_of
 
@@ -110,21 +110,29 @@ class _Search:
 
 
 def samples(statements: Iterable[ast.Statement], checked: Checked) -> bool:
-    """Whether running statements again may give something else: an answer in them is drawn at random, or a program or
-    a tool is called, which may do so."""
-    return any(_may_differ(statement, checked) for statement in _with_fragments(statements, checked, ()))
+    """Whether running statements again may give something else: an answer in them, or in a program that they call, is
+    drawn at random, or a tool is called, which may do so. All bodies must be checked: then what they call is known."""
+    return any(_may_differ(statement, checked) for statement in _run_by(statements, checked))
 
 
-def _with_fragments(
-    statements: Iterable[ast.Statement], checked: Checked, within: tuple[str, ...]
-) -> Iterator[ast.Statement]:
-    """The statements, all in them, and all of the fragments that they use."""
-    for statement in statements_of(statements):
-        yield statement
-        if isinstance(statement, ast.Use) and id(statement) in checked.fragments:
-            fragment = checked.fragment(statement)
-            if fragment.name not in within:
-                yield from _with_fragments(fragment.body, checked, (*within, fragment.name))
+def _run_by(statements: Iterable[ast.Statement], checked: Checked) -> Iterator[ast.Statement]:
+    """The statements, all in them, and all of the fragments and programs that they run, those of each once."""
+    seen: set[FragmentInfo | ProgramInfo] = set()
+    waiting = [statements]
+    while waiting:
+        for statement in statements_of(waiting.pop()):
+            yield statement
+            info = checked.fragments.get(id(statement)) or _callee(statement, checked)
+            if info is not None and info not in seen:
+                seen.add(info)
+                waiting.append(info.declaration.body)
+
+
+def _callee(statement: ast.Statement, checked: Checked) -> ProgramInfo | None:
+    match statement:
+        case ast.Assign(value=ast.CallExpression() as call) | ast.Call(call=call):
+            return checked.callee(call)
+    return None
 
 
 def _may_differ(statement: ast.Statement, checked: Checked) -> bool:
@@ -134,10 +142,8 @@ def _may_differ(statement: ast.Statement, checked: Checked) -> bool:
             temperature = given.get("temperature")
             is_greedy = temperature is None or (isinstance(temperature, ast.Literal) and temperature.value == 0)
             return not is_greedy and "seed" not in given
-        case ast.Assign(value=ast.CallExpression() as call):
-            return _runs_something(call, checked)
-        case ast.Call():
-            return True
+        case ast.Assign(value=ast.CallExpression() as call) | ast.Call(call=call):
+            return checked.tool(call) is not None
     return False
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from promptlang.diagnostics.rendering import Diagnostic
+from promptlang.diagnostics.source import Span
 from promptlang.grammar.shapes import Record, Shape
 from promptlang.syntax import ast
 from promptlang.values.values import Value
@@ -63,6 +64,21 @@ class ToolInfo:
     constants: Mapping[str, Value]
 
 
+@dataclass(frozen=True)
+class Repeated:
+    """What is run again in the hope of something else.
+
+    Attributes:
+        statements: what is run.
+        span: who runs it again.
+        so: what comes of it where nothing in it is drawn at random.
+    """
+
+    statements: ast.Block
+    span: Span
+    so: str
+
+
 @dataclass
 class Checked:
     """A bundle that was checked.
@@ -73,6 +89,7 @@ class Checked:
         main: the names of the main file's own programs, in order.
         records: the main file's records.
         reads_any_scores: whether `.probs` or `.scores` is read of something whose select is not known.
+        repeated: what `require` and `beam` run again.
         gen_shapes, score_readers, callees, tools, fragments, checkpoints: what the methods below look up, by the id of
             the node (a bundle keeps its nodes).
     """
@@ -87,6 +104,7 @@ class Checked:
     tools: dict[int, ToolInfo] = field(default_factory=dict, repr=False)
     fragments: dict[int, FragmentInfo] = field(default_factory=dict, repr=False)
     checkpoints: dict[int, int] = field(default_factory=dict, repr=False)
+    repeated: list[Repeated] = field(default_factory=list, repr=False)
     reads_any_scores: bool = False
 
     @property

@@ -91,6 +91,15 @@ def too_deep(span: Span, most: int) -> Diagnostic:
     )
 
 
+def too_deep_in_place(span: Span, name: str, most: int) -> Diagnostic:
+    return Diagnostic(
+        "PL010",
+        f"`{name}` nests deeper than {most} levels, with fragments in place and `require`s around what they repeat",
+        span,
+        fix="use fewer fragments inside others, or join the `require`s of one answer by `and`",
+    )
+
+
 def bad_escape(span: Span, stands_for_itself: bool) -> Diagnostic:
     if not stands_for_itself:
         return Diagnostic("PL011", f"`{span.text}` is no character", span)
@@ -333,6 +342,16 @@ def keep_retried(span: Span, line: int) -> Diagnostic:
 def nothing_sampled(span: Span, so: str) -> Diagnostic:
     fix = "give a `gen` or `select` in it a temperature above 0, and no `seed`"
     return Diagnostic("PL316", f"nothing here is drawn at random: {so}", span, Severity.WARNING, fix=fix)
+
+
+def too_many_statements(span: Span, name: str, most: int) -> Diagnostic:
+    message = f"`{name}` has more than {most} statements, with its fragments in place"
+    return Diagnostic("PL317", message, span, fix="use fewer fragments inside others, or call a program for a part")
+
+
+def endless_loop(span: Span) -> Diagnostic:
+    fix = "leave it by `break` or `return`, or say `limit N`"
+    return Diagnostic("PL318", "nothing ends this loop", span, Severity.WARNING, fix=fix)
 
 
 # Constraints -----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from functools import partial
 
 from promptlang.compiler.graph import BeamNode
 from promptlang.interpreter.branches import PathValue
-from promptlang.interpreter.forks import branch_frame, rank_of, run_branch_body, run_branches
+from promptlang.interpreter.forks import branch_frame, check_alive, rank_of, run_branch_body, run_branches
 from promptlang.interpreter.machine import Machine, located
 from promptlang.interpreter.run import Frame, RunError
 from promptlang.interpreter.values import is_whole
@@ -28,6 +28,7 @@ async def run_beam(machine: Machine, node: BeamNode, frame: Frame) -> None:
     frontier: list[tuple[Frame, PathValue | None]] = [(frame, None)]
     key = frame.visit(node)
     for number in range(size.depth):
+        check_alive(len(frontier) * size.branch, node, frame)
         frames = _children([parent for parent, _ in frontier], node, number, size.branch, frame.path, key)
         for parent, path in frontier:
             if path is not None or node.ends_prompt:

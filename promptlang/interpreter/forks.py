@@ -5,19 +5,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from promptlang.compiler.graph import AdoptNode, ForkNode, KeepNode, Region
+from promptlang.compiler.graph import AdoptNode, ForkNode, KeepNode, Node, Region
 from promptlang.interpreter.branches import BranchGroup, BranchValue, Pruned
 from promptlang.interpreter.machine import Machine
-from promptlang.interpreter.run import Frame, RunError
+from promptlang.interpreter.run import Frame, Run, RunError
 from promptlang.interpreter.tasks import TaskCancelled
 from promptlang.interpreter.values import is_whole, items_of, unpack
 from promptlang.syntax.ast import Expression
-from promptlang.syntax.limits import MOST_BRANCHES
+from promptlang.syntax.limits import MOST_BRANCHES, MOST_BRANCHES_ALIVE
 from promptlang.values.values import RecordValue, render_text
 
 
 async def run_fork(machine: Machine, node: ForkNode, frame: Frame) -> None:
     items = _fork_items(node, frame)
+    check_alive(1 if node.is_merged else len(items), node, frame)
     frames = await _branch_frames(machine, node, items, frame)
     if node.ends_prompt:
         frame.prompt.release()
@@ -66,6 +67,19 @@ async def _fork_head(machine: Machine, node: ForkNode, frame: Frame) -> Frame:
     return head
 
 
+def check_alive(more: int, node: Node, frame: Frame) -> None:
+    """Whether so many more branches may begin.
+
+    Raises:
+        RunError: the run would have too many at once.
+    """
+    if frame.run.branches + more > MOST_BRANCHES_ALIVE:
+        message = (
+            f"this run would have more than {MOST_BRANCHES_ALIVE} branches at once; fork into fewer, or one by one"
+        )
+        raise RunError(message, node.span, frame.path)
+
+
 def _branch_items(over: Expression, frame: Frame) -> list[Any]:
     count = frame.value(over)
     if not is_whole(count) or not 0 <= count <= MOST_BRANCHES:
@@ -95,12 +109,19 @@ async def run_branches(
     group = BranchGroup()
     for frame, body in zip(frames, bodies, strict=True):
         frame.branch = group.add()
-        frame.branch.run(machine.loop.spawn(_unless_pruned(frame, body)))
+        task = machine.loop.spawn(_unless_pruned(frame, body))
+        frame.run.branches += 1
+        task.when_done(partial(_leave, frame.run))
+        frame.branch.run(task)
     try:
         await group.finished()
     finally:
         group.cancel()
     return [branch.value for branch in group.branches]
+
+
+def _leave(run: Run) -> None:
+    run.branches -= 1
 
 
 async def _unless_pruned(

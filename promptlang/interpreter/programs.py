@@ -10,6 +10,7 @@ from promptlang.grammar.reader import validate
 from promptlang.interpreter.machine import Machine
 from promptlang.interpreter.run import Frame, Run, RunError
 from promptlang.runtime.requests import WatcherError
+from promptlang.syntax.limits import MOST_CALLS
 from promptlang.values.conversion import ArgumentsError, Signature, bind_arguments, from_json, to_json
 from promptlang.values.expressions import evaluate
 from promptlang.values.values import Value
@@ -46,6 +47,10 @@ async def run_call(machine: Machine, node: CallNode, frame: Frame) -> None:
     if len(frame.path) >= DEEPEST_CALL:
         raise RunError(f"calls nest deeper than {DEEPEST_CALL}", node.span, frame.path)
     graph = machine.graphs[node.callee]
+    frame.run.calls += 1
+    if frame.run.calls > MOST_CALLS:
+        message = f"this run calls more than {MOST_CALLS} programs; say where a program stops calling itself"
+        raise RunError(message, node.span, frame.path)
     given = {name: frame.value(value) for name, value in node.arguments.items()}
     path = (*frame.path, frame.call_label(node.callee))
     machine = machine.running(graph)

@@ -44,6 +44,8 @@ class Run:
         namespace: of all its prompts.
         prompts: all prompts it made; released at its end.
         pins: what `pin` keeps, and the branch that says so; let go at its end.
+        calls: how many programs were called.
+        branches: how many branches have not ended.
     """
 
     seed: int
@@ -53,6 +55,8 @@ class Run:
     namespace: Namespace = ()
     prompts: list[Prompt] = field(default_factory=list)
     pins: list[tuple[tuple[str, ...], Pin]] = field(default_factory=list)
+    calls: int = 0
+    branches: int = 0
 
 
 @dataclass(eq=False)

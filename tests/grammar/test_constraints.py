@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -27,10 +28,12 @@ from promptlang.grammar.shapes import (
     AnyJson,
     Constant,
     ContextFree,
+    Dict,
     Field,
     Float,
     Int,
     List,
+    Null,
     Pattern,
     Record,
     Schema,
@@ -162,6 +165,34 @@ def test_json_nests_without_a_fixed_depth(text: str, byte_level: Vocabulary) -> 
     state = compile_constraint(AnyJson(), byte_level).start()
     assert spell(state, byte_level.encode(text), byte_level)
     assert state.is_done()
+
+
+NESTS: dict[str, tuple[Callable[[Shape], Shape], str, str]] = {
+    "lists": (List, "[", "]"),
+    "dicts": (Dict, '{"a":', "}"),
+    "unions": (lambda inner: List(Union((Null(), inner))), "[", "]"),
+}
+"""What nests: a shape around another, and what stands around its value."""
+
+
+def nested(kind: str, depth: int) -> tuple[Shape, str]:
+    """A shape of so many levels, and one of its values."""
+    around, opening, closing = NESTS[kind]
+    shape: Shape = Int()
+    for _ in range(depth):
+        shape = around(shape)
+    return shape, opening * depth + "1" + closing * depth
+
+
+@pytest.mark.parametrize("kind", NESTS)
+def test_a_shape_that_nests_deeply_has_a_grammar_that_grows_with_each_level(kind: str, byte_level: Vocabulary) -> None:
+    few, more = (len(to_grammar(nested(kind, depth)[0], "")) for depth in (8, 16))
+    assert more < 2.5 * few
+    for depth in (60, 100):
+        shape, text = nested(kind, depth)
+        state = compile_constraint(shape, byte_level).start()
+        assert spell(state, byte_level.encode(text), byte_level)
+        assert state.can_end()
 
 
 @pytest.mark.parametrize(

@@ -311,3 +311,28 @@ def test_checking_takes_as_many_steps_as_there_are_lines() -> None:
         return count
 
     assert steps(200) < 2.2 * steps(100)
+
+
+@pytest.mark.parametrize(
+    "repeats",
+    ["beam depth=2 width=1 branch=2 by 1 as paths:\n        a = ask()", "a = ask()\n    require a else retry 2"],
+)
+@pytest.mark.parametrize(
+    ("options", "codes"), [("", {"PL316"}), ("temperature=1, seed=3", {"PL316"}), ("temperature=1", set())]
+)
+def test_whether_a_call_may_differ_is_seen_in_what_it_runs(repeats: str, options: str, codes: set[str]) -> None:
+    text = f"""program p():
+    {repeats}
+
+program ask() -> bool:
+    use outer()
+    return true
+
+fragment outer():
+    use inner()
+
+fragment inner():
+    gen({options})
+"""
+    found = {diagnostic.code for diagnostic in checked(text).diagnostics}
+    assert found == codes

@@ -1,13 +1,22 @@
 """Depth: what nests as deeply as the limit allows works everywhere, what nests deeper is a diagnostic, and what only
 goes on does not nest."""
 
+import json
+from functools import partial
+
 import pytest
+from tiny_engine import tiny_engine
 
 from promptlang.checker.check import check
 from promptlang.checker.tables import Checked
 from promptlang.compiler.lower import lower
 from promptlang.compiler.passes.optimise import optimise
 from promptlang.diagnostics.source import Source
+from promptlang.drawing.data import document
+from promptlang.drawing.picture import picture
+from promptlang.interpreter.interpreter import Interpreter
+from promptlang.lints.cache import lint
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.syntax import ast
 from promptlang.syntax.formatter.layout import FormatError, format_source
 from promptlang.syntax.loader import load_source
@@ -135,3 +144,59 @@ def test_aliases_in_a_chain_nest() -> None:
     aliases = [f"type A{index} = list[A{index - 1}]\n" for index in range(1, 500)]
     assert codes("".join(["type A0 = int\n", *aliases[:40]])) == set()
     assert codes("".join(["type A0 = int\n", *aliases])) == {"PL410"}
+
+
+BLOCKS = {
+    "if": "if len(x) > {0}:",
+    "for": "for i{0} in x:",
+    "while": "while len(x) > {0} limit 2:",
+    "fork": "fork 1 as b{0}:",
+    "fork in": "fork e{0} in x as b{0}:",
+    "beam": "beam depth=1 width=1 branch=1 by 1 as b{0}:",
+}
+
+
+def blocks(head: str, depth: int, inner: str = "log x") -> str:
+    lines = [f"{'    ' * (level + 1)}{head.format(level)}" for level in range(depth)]
+    return "\n".join(["program p(x: str):", *lines, f"{'    ' * (depth + 1)}{inner}", ""])
+
+
+def arms(depth: int) -> str:
+    lines = [f"{'    ' * (2 * n + 1)}fork as b{n}:\n{'    ' * (2 * n + 2)}arm a:" for n in range(depth)]
+    return "\n".join(["program p(x: str):", *lines, f"{'    ' * (2 * depth + 1)}log x", ""])
+
+
+def uses(depth: int) -> str:
+    links = (f"fragment f{n}(x: str):\n    use f{n + 1}(x)\n\n" for n in range(depth))
+    return "".join([*links, f'fragment f{depth}(x: str):\n    "${{x}}"\n\nprogram p(x: str):\n    use f0(x)\n'])
+
+
+def requires(depth: int) -> str:
+    lines = "".join(f'    require y != "{number}" else retry 1\n' for number in range(depth))
+    return f'program p(x: str):\n    "${{x}}"\n    y = gen(max_tokens=2, temperature=1)\n{lines}    return y\n'
+
+
+WRITTEN = {
+    **{name: partial(blocks, head) for name, head in BLOCKS.items()},
+    "turn": partial(blocks, 'if x != "{0}":', inner='user: "${x}"'),
+    "arms": arms,
+    "use": uses,
+    "require": requires,
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_every_block_may_nest_to_the_limit_from_the_check_to_the_run(kind: str) -> None:
+    text = WRITTEN[kind](DEEP)
+    result = checked(text)
+    assert result.ok
+    formatted = format_source(Source(text))
+    assert format_source(Source(formatted)) == formatted
+    graphs = lower(result)
+    lint(graphs)
+    better = optimise(lower(result))
+    json.dumps(document([picture(better.graphs["p"], better.findings["p"], len)]))
+    for each in (graphs, better.graphs):
+        interpreter = Interpreter(LocalBackend(tiny_engine()), each)
+        interpreter.wait(interpreter.start("p", {"x": "a" if kind != "while" else ""}))
+    assert "PL010" in codes(WRITTEN[kind](TOO_DEEP))

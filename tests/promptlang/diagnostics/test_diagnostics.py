@@ -83,6 +83,7 @@ def test_what_a_page_shows_is_as_wrong_or_right_as_it_says(code: str, tmp_path: 
         assert code in found if kind == "Wrong" else not found, found
         kinds.append(kind)
     assert kinds[:1] == ["Wrong"]
+    assert "Right" in kinds
 
 
 @pytest.mark.parametrize("code", ["PL999", "", "../codes/PL001", "PL001.md"])

@@ -1,0 +1,2 @@
+fragment brief():
+    "Be brief."
