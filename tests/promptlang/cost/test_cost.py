@@ -233,6 +233,49 @@ def test_answers_of_free_length_lie_in_the_range(tmp_path: Path) -> None:
         assert estimate.figures[name].low <= getattr(usage, name) <= estimate.figures[name].high, name
 
 
+@pytest.mark.parametrize(
+    ("shape", "longest"), [("list[int in 0..9, 2..20]", 39), ("/[a-z]{5,60}/", 60), ('list["yes" | "no", 1..9]', 9)]
+)
+def test_the_longest_answer_is_the_longest_that_is_legal(tmp_path: Path, shape: str, longest: int) -> None:
+    graphs = graphs_of(
+        tmp_path,
+        f"""
+        program main():
+            "The quick brown fox."
+            x = gen({shape}, max_tokens=200)
+            return x
+        """,
+    )
+    usage, figures = reported(graphs, "main", [{}]), estimated(graphs).figures
+    generated, forced = figures["generated_tokens"], figures["forced_tokens"]
+    assert generated.high + forced.high >= longest
+    assert generated.low <= usage.generated_tokens <= generated.high
+
+
+def test_stand_ins_of_all_types_differ_between_rows(tmp_path: Path) -> None:
+    graphs = graphs_of(
+        tmp_path,
+        r"""
+        record Item:
+            name: str
+            under: list[Item]
+
+        program main(
+            n: int, f: float in -1.0..1.0, code: /[A-Z]{3}-\d{4}/, kind: "a" | "b" | "c", words: dict[str, int],
+            one: Item, data: json, few: list[int in 0..9, 2..4]
+        ):
+            "${n} ${f} ${code} ${kind} ${words} ${one} ${data} ${few}"
+            x = gen(bool)
+            return x
+        """,
+    )
+    rehearsal = Rehearsal(graphs, "main", {}, tiny_tokenizer(), 32)
+    rows = [rehearsal.arguments(row) for row in range(8)]
+    assert rows == [rehearsal.arguments(row) for row in range(8)]
+    for name in rows[0]:
+        assert len({repr(row[name]) for row in rows}) > 2, name
+
+
 def test_retries_lie_in_the_range_from_none_to_all(tmp_path: Path) -> None:
     graphs = graphs_of(
         tmp_path,
