@@ -352,9 +352,24 @@ def test_the_command_gives_a_table_and_json(program: Callable[[str], str], capsy
 
 
 @pytest.mark.usefixtures("tiny_is_embedded")
+def test_an_argument_goes_to_the_programs_that_have_it(
+    program: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = program("program one(word: str):\n    return word\n\nprogram two(n: int, word: str):\n    return [n, word]\n")
+    assert execute(["check", file, "--cost", "--arg", "n=3", "--arg", "word=fox", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)[file]
+    assert [found[name]["assumed"] for name in ("one", "two")] == [{}, {}]
+
+
+@pytest.mark.usefixtures("tiny_is_embedded")
 @pytest.mark.parametrize(
     ("text", "arguments", "message"),
     [
+        (
+            "program one(n: int):\n    return n\n\nprogram two():\n    return 1\n",
+            ["--arg", "word=fox"],
+            "no program has an argument 'word'",
+        ),
         ("program main():\n    return y\n", [], "PL1"),
         ("program main(n: int):\n    return n\n", ["--arg", "n=x"], "'n' does not fit"),
         ("program main():\n    return 1 / len([])\n", [], "division by zero"),
