@@ -355,7 +355,9 @@ def test_the_command_gives_a_table_and_json(program: Callable[[str], str], capsy
 def test_an_argument_goes_to_the_programs_that_have_it(
     program: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = program("program one(word: str):\n    return word\n\nprogram two(n: int, word: str):\n    return [n, word]\n")
+    file = program(
+        "program one(word: str):\n    return word\n\nprogram two(n: int, word: str):\n    return [n, word]\n"
+    )
     assert execute(["check", file, "--cost", "--arg", "n=3", "--arg", "word=fox", "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)[file]
     assert [found[name]["assumed"] for name in ("one", "two")] == [{}, {}]
