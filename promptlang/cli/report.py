@@ -102,7 +102,7 @@ def numbers(usage: Usage, seconds: float) -> str:
 
 
 def _asked(usage: Usage) -> list[str]:
-    """What was asked of the model and came of it; a run that ended before its first pass took nothing from the cache."""
+    """What was asked of the model and came of it; before its first pass, a run took nothing from the cache."""
     forced = f" and {usage.forced_tokens} forced" if usage.forced_tokens else ""
     written = f"{usage.generated_tokens} generated{forced}"
     if not usage.calls:
