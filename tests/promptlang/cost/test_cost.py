@@ -138,7 +138,7 @@ BEAM = """
 FIXED_LENGTHS = {"fork": FIXED, "calls": CALLS, "select": RULES, "shapes": SHAPES, "beam": BEAM}
 
 
-@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("rows", [1, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("text", FIXED_LENGTHS.values(), ids=FIXED_LENGTHS)
 def test_answers_of_fixed_length_are_predicted_within_a_tenth(tmp_path: Path, text: str, rows: int) -> None:
     graphs = graphs_of(tmp_path, text)
@@ -154,8 +154,11 @@ def test_answers_of_fixed_length_are_predicted_within_a_tenth(tmp_path: Path, te
     assert estimate.cached_share.low - 0.01 <= share <= estimate.cached_share.high + 0.01
 
 
+LONG = {"beam", "search", "tree_of_thought"}
+"""Files whose rehearsals take more than a second."""
+
 PROGRAMS = [
-    (file, name)
+    pytest.param(file, name, id=f"{file.stem}-{name}", marks=pytest.mark.slow if file.stem in LONG else ())
     for folder in ("examples", "tests/programs/good")
     for file in sorted((ROOT / folder).glob("*.pl"))
     for name in check(load(file)).main
@@ -169,7 +172,7 @@ SHARE = 0.02
 
 
 @pytest.mark.parametrize("rows", [1, pytest.param(20, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("file", "name"), PROGRAMS, ids=[f"{file.stem}-{name}" for file, name in PROGRAMS])
+@pytest.mark.parametrize(("file", "name"), PROGRAMS)
 def test_what_a_run_reports_lies_in_the_range(file: Path, name: str, rows: int) -> None:
     graphs = optimise(lower(check(load(file)))).graphs
     rehearsal = Rehearsal(graphs, name, {}, tiny_tokenizer(), 32)
