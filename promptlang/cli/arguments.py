@@ -52,6 +52,22 @@ def common_arguments(program: Program, pairs: Sequence[str], args: str | None) -
         CommandError: they can't be read, or the program has no such parameter.
     """
     given = {} if args is None else _json_arguments(args)
+    named = named_texts(pairs)
+    unknown = [name for name in (*given, *named) if name not in program.graph.shapes]
+    if unknown:
+        raise CommandError(f"{program.name} has no argument {unknown[0]!r}; {program.signature}")
+    try:
+        return {**given, **program.typed(named)}
+    except ArgumentsError as error:
+        raise CommandError(str(error)) from error
+
+
+def named_texts(pairs: Sequence[str]) -> dict[str, str]:
+    """The text of each `--arg NAME=VALUE`, by its name.
+
+    Raises:
+        CommandError: one has no value, or is given twice.
+    """
     named: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -60,13 +76,7 @@ def common_arguments(program: Program, pairs: Sequence[str], args: str | None) -
         if name in named:
             raise CommandError(f"--arg {name} is given twice")
         named[name] = value
-    unknown = [name for name in (*given, *named) if name not in program.graph.shapes]
-    if unknown:
-        raise CommandError(f"{program.name} has no argument {unknown[0]!r}; {program.signature}")
-    try:
-        return {**given, **program.typed(named)}
-    except ArgumentsError as error:
-        raise CommandError(str(error)) from error
+    return named
 
 
 def parse_json(text: str) -> Any:

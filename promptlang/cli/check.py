@@ -41,7 +41,7 @@ def check_cost(files: Sequence[str], style: str, rows: int, pairs: Sequence[str]
         return check(files, style)
     from promptlang.cli.cost import as_json, estimates, print_table
 
-    costs = {file: estimates(program, rows, pairs) for file, program in found.items()}
+    costs = estimates(found, rows, pairs)
     if style == "json":
         print(as_json(costs))
         return ExitCode.DONE

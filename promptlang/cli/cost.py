@@ -1,13 +1,13 @@
 """`promptlang check --cost`: what programs will cost, as a table or as JSON."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
-from promptlang.cli.arguments import common_arguments
+from promptlang.cli.arguments import named_texts
 from promptlang.cli.errors import CommandError
 from promptlang.grammar.errors import ConstraintError
 from promptlang.runtime.models import embedded, gguf_files
@@ -21,29 +21,49 @@ if TYPE_CHECKING:
     from promptlang.cost.estimate import Estimate, Range
 
 
-def estimates(file: ProgramFile, rows: int, pairs: Sequence[str]) -> "dict[str, Estimate]":
-    """What each program of a file costs.
+def estimates(files: Mapping[str, ProgramFile], rows: int, pairs: Sequence[str]) -> "dict[str, dict[str, Estimate]]":
+    """What each program of each file costs.
 
     Args:
-        file: without errors.
-        rows: how often it runs.
-        pairs: the `NAME=VALUE` of each `--arg`; what is not given is stood in for.
+        files: without errors, by name.
+        rows: how often each program runs.
+        pairs: the `NAME=VALUE` of each `--arg`, for the programs that have such a parameter; what is not given is stood
+            in for.
 
     Raises:
-        CommandError: an argument is wrong, the embedded model is missing, or a program can't be rehearsed.
+        CommandError: an argument is wrong or no program's, the embedded model is missing, or a program can't be
+            rehearsed.
     """
+    texts = named_texts(pairs)
+    programs = {file: _programs(found) for file, found in files.items()}
+    _refuse_unknown(texts, [one for inside in programs.values() for one in inside])
+    tokenizer = _tokenizer()
+    return {
+        file: {one.name: _estimate(one, rows, texts, tokenizer) for one in inside} for file, inside in programs.items()
+    }
+
+
+def _programs(file: ProgramFile) -> list[Program]:
+    graphs = file.optimised().graphs
+    return [Program(name, graphs) for name in file.names]
+
+
+def _estimate(program: Program, rows: int, texts: Mapping[str, str], tokenizer: Tokenizer) -> "Estimate":
     from promptlang.cost.estimate import CostError, Rehearsal  # loads torch
 
-    graphs = file.optimised().graphs
-    tokenizer = _tokenizer()
-    found = {}
-    for name in file.names:
-        given = common_arguments(Program(name, graphs), pairs, None)
-        try:
-            found[name] = Rehearsal(graphs, name, given, tokenizer, ROWS_AT_ONCE).estimate(rows)
-        except (ArgumentsError, ConstraintError, CostError) as error:
-            raise CommandError(f"--cost: {error}") from error
-    return found
+    own = {name: text for name, text in texts.items() if name in program.graph.shapes}
+    try:
+        rehearsal = Rehearsal(program.graphs, program.name, program.typed(own), tokenizer, ROWS_AT_ONCE)
+        return rehearsal.estimate(rows)
+    except (ArgumentsError, ConstraintError, CostError) as error:
+        raise CommandError(f"--cost: {error}") from error
+
+
+def _refuse_unknown(names: Iterable[str], programs: Sequence[Program]) -> None:
+    for name in names:
+        if not any(name in program.graph.shapes for program in programs):
+            takes = "; ".join(f"{program.name}: {program.signature}" for program in programs)
+            raise CommandError(f"no program has an argument {name!r}; {takes}")
 
 
 def as_json(found: "dict[str, dict[str, Estimate]]") -> str:

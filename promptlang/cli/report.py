@@ -97,16 +97,24 @@ def numbers(usage: Usage, seconds: float) -> str:
         usage: its counters.
         seconds: from the start of the command, loading included.
     """
-    asked = usage.requested_tokens
-    cached = usage.cached_tokens / asked if asked else 0.0
+    pieces = [*_asked(usage), f"{seconds:.1f} s (load {usage.load_seconds:.1f})"]
+    return " · ".join(pieces)
+
+
+def _asked(usage: Usage) -> list[str]:
+    """What was asked of the model and came of it; before its first pass, a run took nothing from the cache."""
     forced = f" and {usage.forced_tokens} forced" if usage.forced_tokens else ""
-    return " · ".join(
-        [
-            f"{asked} prompt tokens asked for",
-            f"{usage.computed_tokens} computed ({usage.optimal_tokens} at the least)",
-            f"{cached:.0%} from the cache".replace("%", " %"),
-            f"{usage.generated_tokens} generated{forced}",
-            f"{usage.forwards} passes",
-            f"{seconds:.1f} s (load {usage.load_seconds:.1f})",
-        ]
-    )
+    written = f"{usage.generated_tokens} generated{forced}"
+    if not usage.calls:
+        return ["the model was not asked", *([written] if forced else [])]
+    asked = f"{usage.requested_tokens} prompt tokens asked for"
+    if not usage.forwards:
+        return [asked, "no pass was made", *([written] if forced else [])]
+    cached = usage.cached_tokens / usage.requested_tokens if usage.requested_tokens else 0.0
+    return [
+        asked,
+        f"{usage.computed_tokens} computed ({usage.optimal_tokens} at the least)",
+        f"{cached:.0%} from the cache".replace("%", " %"),
+        written,
+        f"{usage.forwards} passes",
+    ]

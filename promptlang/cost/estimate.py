@@ -6,15 +6,18 @@ and each number is given as a range. What the model answers may also decide whic
 takes a way of its own, but there may be more. Importing this loads torch.
 """
 
+import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any
 
 from promptlang.compiler.graph import Graph
 from promptlang.cost.rehearsal import ALWAYS, LONGEST_CONTEXT, NEVER, GuessingEngine, Manner
 from promptlang.grammar import shapes
 from promptlang.grammar.compiler import compile_constraint
+from promptlang.grammar.constraint import State
 from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.reader import read
 from promptlang.grammar.shapes import Shape
@@ -46,6 +49,13 @@ STAND_IN_WORDS = 30
 """Words of text that stand for an argument that is not given."""
 
 STAND_IN_ITEMS = 3
+
+STAND_IN_TOKENS = 6
+"""Tokens that tell a value of a pattern or a grammar from another."""
+
+STAND_IN_SPAN = 9999
+"""How far apart numbers may lie, where their type does not say it."""
+
 REHEARSALS = (
     Manner(ALWAYS, 0, is_certain=True),
     Manner(ALWAYS, 1),
@@ -53,7 +63,7 @@ REHEARSALS = (
     Manner(0.1, 3),
     Manner(0.1, 4),
     Manner(NEVER, 5),
-    Manner(NEVER, 6, is_round=True),
+    Manner(NEVER, 6, is_spelt=True),
 )
 
 MOST_ROWS = 64
@@ -183,22 +193,46 @@ class Rehearsal:
         return {name: self._stand_in(graph.shapes[name], f"{row + 1}: {name}") for name in missing}
 
     def _stand_in(self, shape: Shape, label: str) -> Any:
+        """A value of a shape, as likely as not another for each label."""
+        choose = Random(label)
         match shape:
             case shapes.Str(maximum=maximum):
                 return " ".join([label, *["text"] * STAND_IN_WORDS])[:maximum]
+            case shapes.Int(low=low, high=high):
+                return choose.randint(*_bounds(low, high))
+            case shapes.Float(low=low, high=high):
+                least, most = _bounds(low, high)
+                return min(max(round(choose.uniform(least, most), 2), least), most)
             case shapes.List(item=item, minimum=low, maximum=high):
-                count = max(low or 0, min(STAND_IN_ITEMS, STAND_IN_ITEMS if high is None else high))
+                most = 0 if isinstance(item, shapes.Recursive) else STAND_IN_ITEMS
+                count = max(low or 0, min(most, most if high is None else high))
                 return [self._stand_in(item, f"{label} {index}") for index in range(count)]
+            case shapes.Dict(value=value):
+                names = [f"{label} {index}" for index in range(STAND_IN_ITEMS)]
+                return {name: self._stand_in(value, name) for name in names}
             case shapes.Record(fields=fields):
-                return {field.name: self._stand_in(field.shape, f"{label} {field.name}") for field in fields}
+                return {
+                    field.name: self._stand_in(field.shape, f"{label} {field.name}")
+                    for field in fields
+                    if field.required
+                }
+            case shapes.Union(options=options) if all(isinstance(one, shapes.Constant) for one in options):
+                return self._stand_in(choose.choice(options), label)
             case shapes.Union(options=options):
-                return self._stand_in(options[0], label)
-        return self._shortest(shape)
+                return self._stand_in(next(one for one in options if not isinstance(one, shapes.Recursive)), label)
+        return self._written(shape, choose)
 
-    def _shortest(self, shape: Shape) -> Any:
-        """A short value of a shape."""
-        tokens = shortest_end(compile_constraint(shape, self.tokenizer.vocabulary).start(), LONGEST_CONTEXT)
-        return read(shape, self.tokenizer.decode(tokens or []))
+    def _written(self, shape: Shape, choose: Random) -> Any:
+        """A short value of a shape: some tokens that close nothing, and the shortest end."""
+        state = compile_constraint(shape, self.tokenizer.vocabulary).start()
+        tokens: list[int] = []
+        while len(tokens) < STAND_IN_TOKENS and not state.is_done():
+            ways = state.forced()[:1] or _open_ends(state)
+            if not ways:
+                break
+            tokens.append(choose.choice(ways))
+            state.advance(tokens[-1])
+        return read(shape, self.tokenizer.decode([*tokens, *(shortest_end(state, LONGEST_CONTEXT) or [])]))
 
 
 @dataclass(frozen=True)
@@ -214,6 +248,19 @@ class _Played:
     figures: dict[str, float]
     succeeded: int
     fault: RunError | None
+
+
+def _bounds(low: float | None, high: float | None) -> tuple[Any, Any]:
+    """Between which numbers one is stood in for; not far apart, where only one of them is given."""
+    least = min(0, high - STAND_IN_SPAN if high is not None else 0) if low is None else low
+    return least, least + STAND_IN_SPAN if high is None else high
+
+
+def _open_ends(state: State) -> list[int]:
+    """The legal tokens that close nothing; only letters and digits, where there are any."""
+    texts = state.vocabulary.token_bytes
+    legal = [token for token in state.vocabulary.tokens_of(state.mask()) if not re.search(rb'["}\]]', texts[token])]
+    return [token for token in legal if re.fullmatch(rb"[A-Za-z0-9]+", texts[token])] or legal
 
 
 def _requires(haste: float) -> Requires:

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 import torch
 
+from promptlang.grammar.vocabulary import Mask
 from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.engine import Engine, EngineOptions
+from promptlang.runtime.generation import GenerateJob
 from promptlang.runtime.models.batch import Batch
 from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.logits import KnownLogits, Logits
 from promptlang.runtime.models.shape import ModelShape
-from promptlang.runtime.requests import Answer, Request, ScoredOptions, ScoreOptions
+from promptlang.runtime.requests import Answer, GenerateTokens, Request, ScoredOptions, ScoreOptions
 from promptlang.runtime.scheduler import Job
 from promptlang.runtime.scoring import Logprobs, OptionNode, ScoreJob, walk
 from promptlang.runtime.text.tokenizer import Tokenizer
@@ -33,13 +35,13 @@ class Manner:
         haste: how often an answer, a text or a list ends where it may, from 0 to 1.
         seed: of the answers.
         is_certain: whether all draws from one prompt are the same.
-        is_round: whether numbers are 1, 10, 100: the most tokens for their size.
+        is_spelt: whether it writes byte by byte, and numbers that are 1, 10, 100: the most tokens for their size.
     """
 
     haste: float
     seed: int
     is_certain: bool = False
-    is_round: bool = False
+    is_spelt: bool = False
 
 
 class GuessingEngine(Engine):
@@ -57,9 +59,21 @@ class GuessingEngine(Engine):
         self._haste = manner.haste
 
     def job(self, answer: Answer[Any], request: Request) -> Job:
+        if isinstance(request, GenerateTokens):
+            return GuessedJob(answer, request, self.cache, self.vocabulary)
         if isinstance(request, ScoreOptions) and self._haste in (ALWAYS, NEVER):
             return SettledJob(answer, request, self.cache, is_short=self._haste == ALWAYS)
         return super().job(answer, request)
+
+
+class GuessedJob(GenerateJob):
+    """An answer that ends where its model says so: a guess that can't extend the value is no vote to end it."""
+
+    def _mask(self) -> Mask | None:
+        mask = super()._mask()
+        if not self._may_end_anywhere or self._state is None:
+            return mask
+        return self._state.mask() | self._vocabulary.mask(self._vocabulary.eos_ids)
 
 
 class SettledJob(ScoreJob):
@@ -113,10 +127,10 @@ class GuessingModel:
         self._logits = torch.rand(_MOODS, size, generator=torch.Generator().manual_seed(manner.seed))
         hasty = round(manner.haste * _MOODS)
         self._logits[:hasty] += _to_the_end(tokenizer)
-        self._logits[hasty:] += _onwards(tokenizer)
+        self._logits[hasty:] += _onwards(tokenizer, manner.is_spelt)
         if manner.is_certain:
             self._logits *= _CERTAIN
-        self._favourites = _favourites(tokenizer) if manner.is_round else None
+        self._favourites = _favourites(tokenizer) if manner.is_spelt else None
 
     def forward(self, batch: Batch, pool: KvPool) -> Logits:
         """See `Model.forward`; reads and writes no keys and values."""
@@ -133,25 +147,30 @@ _MOODS = 17
 _ENDS = 1000.0
 _DIGIT = 200.0
 _WORD = 100.0
+_BYTE = 50.0
 _FAVOURITE = 100.0
 _CERTAIN = 1000.0
 _CLOSES = (b'"', b"}", b"]", b'"}', b'"]')
 
 
 def _to_the_end(tokenizer: Tokenizer) -> torch.Tensor:
-    """What a model says that wants to end: float32 [vocabulary], added to its logits."""
-    leaning = torch.zeros(tokenizer.vocab_size)
+    """What a model says that wants to end: float32 [vocabulary], added to its logits. Where nothing ends, it takes the
+    longest token."""
+    leaning = torch.tensor([float(len(text)) for text in tokenizer.token_bytes])
     leaning[[token for token, text in enumerate(tokenizer.token_bytes) if text in _CLOSES]] = _DIGIT
     leaning[list(tokenizer.eos_ids)] = _ENDS
     return leaning
 
 
-def _onwards(tokenizer: Tokenizer) -> torch.Tensor:
-    """What a model says that wants to go on: digits and words. Digits make numbers long, and neither is likely to be a
-    stop string."""
+def _onwards(tokenizer: Tokenizer, is_spelt: bool) -> torch.Tensor:
+    """What a model says that wants to go on: digits and words, or letters where it spells, and what closes nothing.
+    Digits make numbers long, and none of these is likely to be a stop string."""
     leaning = torch.zeros(tokenizer.vocab_size)
     texts = list(enumerate(tokenizer.token_bytes))
+    leaning[[token for token, text in texts if re.search(rb'["}\]]', text)]] = -_WORD
     leaning[[token for token, text in texts if re.fullmatch(rb" ?[a-z]+", text)]] = _WORD
+    if is_spelt:
+        leaning[[token for token, text in texts if len(text) == 1 and text not in _CLOSES]] += _BYTE
     leaning[[token for token, text in texts if re.fullmatch(rb"[0-9]", text)]] = _DIGIT
     leaning[list(tokenizer.eos_ids)] = -_ENDS
     return leaning

@@ -6,7 +6,8 @@ from textwrap import wrap
 
 from promptlang.compiler.graph import AdoptNode, CallNode, KeepNode, Node, PinNode, ToolNode
 from promptlang.compiler.passes.findings import Finding
-from promptlang.drawing.picture import Picture, Step, all_steps
+from promptlang.diagnostics.rendering import visible
+from promptlang.drawing.picture import Picture, Step, all_steps, near_flows
 from promptlang.drawing.tokens import counted
 from promptlang.drawing.tree import short
 
@@ -30,6 +31,11 @@ ROWS = ("text", "let", "log", "pin", *ANSWERS)
 """What stands as a row in the box of its turn."""
 
 
+def shown(text: str) -> str:
+    """A text as it may stand in DOT's HTML, and in the XML that is made of it: without control characters."""
+    return escape(visible(text))
+
+
 def row(content: str, fill: str | None = None, port: int | None = None) -> str:
     """A row of a box, `content` in DOT's HTML; edges may end at its `port`."""
     colour = f' bgcolor="{fill}"' if fill else ""
@@ -39,7 +45,7 @@ def row(content: str, fill: str | None = None, port: int | None = None) -> str:
 
 def small(text: str) -> str:
     """A text that says something beside the program."""
-    return f'<font point-size="9" color="{FAINT}">{escape(text)}</font>' if text else ""
+    return f'<font point-size="9" color="{FAINT}">{shown(text)}</font>' if text else ""
 
 
 def lines(text: str) -> str:
@@ -47,7 +53,7 @@ def lines(text: str) -> str:
     wrapped = [part for line in text.strip("\n").split("\n") for part in wrap(line, COLUMNS) or [""]]
     if len(wrapped) > LINES:
         wrapped = [*wrapped[: LINES - 1], f"… {len(wrapped) - LINES + 1} more lines"]
-    return "<br/>".join(escape(line) or " " for line in wrapped)
+    return "<br/>".join(shown(line) or " " for line in wrapped)
 
 
 def fill(step: Step) -> str:
@@ -67,7 +73,7 @@ def head(step: Step, inner: Sequence[Step]) -> str:
     """The line above a box's rows: who speaks, and how long the text is."""
     tokens = sum(one.tokens or 0 for one in inner)
     said = counted(tokens) if tokens else ""
-    role = f'<font point-size="9"><b>{escape(step.label)}</b>  </font>' if step.kind == "turn" else ""
+    role = f'<font point-size="9"><b>{shown(step.label)}</b>  </font>' if step.kind == "turn" else ""
     return row(role + small(said))
 
 
@@ -104,7 +110,7 @@ def gone(finding: Finding) -> list[str]:
     """The rows of what a pass took out, and why."""
     label = short(finding.node.span.text.split("\n", 1)[0])
     why = small(f"{finding.what} ({finding.name})")
-    return [row(f'<font color="{FAINT}"><s>{escape(label)}</s></font>'), row(why)]
+    return [row(f'<font color="{FAINT}"><s>{shown(label)}</s></font>'), row(why)]
 
 
 def legend(pictures: Sequence[Picture]) -> list[str]:
@@ -125,6 +131,8 @@ def legend(pictures: Sequence[Picture]) -> list[str]:
         for colour, meaning, is_there in meanings
         if is_there
     )
-    dotted = f'<tr><td><font color="{DATA}">┈▸</font></td><td align="left"><font point-size="9">data</font></td></tr>'
+    are_far = any(len(near_flows(picture)) < len(picture.flows) for picture in pictures)
+    data = "data; arrows that lead far are left out" if are_far else "data"
+    dotted = f'<tr><td><font color="{DATA}">┈▸</font></td><td align="left"><font point-size="9">{data}</font></td></tr>'
     table = f'<table border="0" cellborder="0" cellspacing="4">{rows}{dotted}</table>'
     return [f"  legend [label=<{table}>];"]

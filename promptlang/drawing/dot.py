@@ -6,13 +6,12 @@ Read from the top down: what runs after what. A turn is a box, an answer of the 
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from html import escape
 from shutil import which
 
 from promptlang.compiler.graph import BeamNode, ForkNode
 from promptlang.drawing import boxes
-from promptlang.drawing.boxes import ASKS, DATA, FAINT, FONT, FORK, INK, PRUNES, ROWS
-from promptlang.drawing.picture import Flow, Group, Picture, Step, one_line, shared_tokens
+from promptlang.drawing.boxes import ASKS, DATA, FAINT, FONT, FORK, INK, PRUNES, ROWS, shown
+from promptlang.drawing.picture import Flow, Group, Picture, Step, near_flows, one_line, shared_tokens
 from promptlang.drawing.tokens import counted
 from promptlang.drawing.tree import short
 from promptlang.syntax.ast import Expression, Literal
@@ -67,6 +66,7 @@ class _Program:
 
     Attributes:
         places: where each node of the graph is drawn.
+        shared: tokens that the branches of a fork or beam share, by its id.
         results: where what a fork makes is drawn, by its id and its name.
         breaks: the `break`s of the loop that is being drawn.
         edges: kept apart, for an edge written in a frame would draw both its ends into it.
@@ -77,9 +77,13 @@ class _Program:
     out: list[str] = field(default_factory=list)
     edges: list[str] = field(default_factory=list)
     places: dict[int, str] = field(default_factory=dict)
+    shared: dict[int, int] = field(init=False)
     results: dict[tuple[int, str], str] = field(default_factory=dict)
     breaks: list[_Tail] = field(default_factory=list)
     count: int = 0
+
+    def __post_init__(self) -> None:
+        self.shared = shared_tokens(self.picture.steps)
 
     def lines(self) -> list[str]:
         start = self._start()
@@ -111,7 +115,7 @@ class _Program:
     def _start(self) -> str:
         graph = self.picture.graph
         parameters = ", ".join(parameter.name for parameter in graph.parameters)
-        rows = [boxes.row(f"<b>{escape(graph.name)}</b>({escape(parameters)})")]
+        rows = [boxes.row(f"<b>{shown(graph.name)}</b>({shown(parameters)})")]
         if self.picture.first_tokens:
             rows.append(
                 boxes.row(boxes.small(f"every run begins with the same {counted(self.picture.first_tokens)} of text"))
@@ -167,7 +171,7 @@ class _Program:
 
     def _open(self, label: str, color: str = FAINT, style: str = "rounded,dashed") -> None:
         name = self._name()
-        text = f'<font color="{color}">{escape(short(label))}</font>'
+        text = f'<font color="{color}">{shown(short(label))}</font>'
         self.out.append(f'subgraph cluster_{name} {{ label=<{text}>; style="{style}"; color="{color}"; margin=12;')
 
     def _point(self) -> str:
@@ -222,7 +226,7 @@ class _Program:
         starts = [_Tail(name, f'color="{FORK}"')] * min(ways or 3, MOST_EDGES)
         ends = self._steps(step.groups[0].steps, starts)
         ranked = [
-            boxes.row(f"<b>by {escape(one_line(node.by.span.text))}</b>"),
+            boxes.row(f"<b>by {shown(one_line(node.by.span.text))}</b>"),
             boxes.row(
                 boxes.small(f"the best {one_line(node.width.span.text)} paths of all go on, the others are pruned")
             ),
@@ -239,15 +243,15 @@ class _Program:
 
     def _dark_box(self, step: Step, notes: Sequence[str]) -> str:
         """Where branches begin."""
-        rows = [boxes.row(f'<font color="white"><b>{escape(step.label)}</b></font>', port=step.node.id)]
-        rows += [boxes.row(f'<font color="white" point-size="9">{escape(text)}</font>') for text in notes]
+        rows = [boxes.row(f'<font color="white"><b>{shown(step.label)}</b></font>', port=step.node.id)]
+        rows += [boxes.row(f'<font color="white" point-size="9">{shown(text)}</font>') for text in notes]
         name = self._write(rows, FORK)
         self.places[step.node.id] = f"{name}:n{step.node.id}"
         return name
 
     def _result(self, node: ForkNode | BeamNode, note: str) -> str:
         """What branches leave."""
-        name = self._write([boxes.row(f"<b>{escape(node.name)}</b>"), boxes.row(boxes.small(note))], "white", "")
+        name = self._write([boxes.row(f"<b>{shown(node.name)}</b>"), boxes.row(boxes.small(note))], "white", "")
         self.results[node.id, node.name] = name
         return name
 
@@ -296,13 +300,13 @@ class _Program:
         return notes
 
     def _shared_notes(self, step: Step) -> list[str]:
-        shared = shared_tokens(self.picture.steps, step.node.id)
+        shared = self.shared[step.node.id]
         return [f"branches share what is blue: {counted(shared)} of text, data and answers"] if shared else []
 
     # Data and what is gone ---------------------------------------------------------------------------
 
     def _flows(self, start: str) -> None:
-        for flow in self.picture.flows:
+        for flow in near_flows(self.picture):
             source = self._source(flow, start)
             target = self.places[flow.target]
             if source.split(":")[0] == target.split(":")[0]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, islice
 
 from promptlang.compiler.graph import (
     AdoptNode,
@@ -19,6 +20,9 @@ from promptlang.compiler.graph import (
 from promptlang.compiler.passes.findings import Finding
 from promptlang.syntax.ast import Template
 from promptlang.syntax.walk import names_in
+
+MOST_LENGTH = 10_000
+"""Steps that the arrows of data pass, all together: graphviz takes time for each."""
 
 Count = Callable[[str], int]
 """How many tokens a text has."""
@@ -109,20 +113,31 @@ def all_steps(steps: Sequence[Step]) -> Iterator[Step]:
             yield from all_steps(group.steps)
 
 
-def shared_tokens(steps: Sequence[Step], fork: int) -> int | None:
-    """Tokens of fixed text on the prompt from which a fork's branches start, its head included; None where the fork is
-    not among the steps. What an adopted branch brings is not counted."""
-    total = 0
+def near_flows(picture: Picture) -> list[Flow]:
+    """The data that is drawn: the shortest arrows, as many as are `MOST_LENGTH` long together."""
+    places = {step.node.id: at for at, step in enumerate(all_steps(picture.steps), 1)}
+    lengths = {
+        flow: abs(places[flow.target] - (0 if flow.source is None else places[flow.source])) for flow in picture.flows
+    }
+    sums = accumulate(sorted(lengths.values()))
+    near = set(islice(sorted(lengths, key=lengths.__getitem__), sum(length <= MOST_LENGTH for length in sums)))
+    return [flow for flow in picture.flows if flow in near]
+
+
+def shared_tokens(steps: Sequence[Step]) -> dict[int, int]:
+    """Tokens of fixed text on the prompt from which a fork's or beam's branches start, its head included, by its node's
+    id. What an adopted branch brings is not counted."""
+    return dict(_shared_tokens(steps, 0))
+
+
+def _shared_tokens(steps: Sequence[Step], before: int) -> Iterator[tuple[int, int]]:
     for step in steps:
-        head = sum(_own_tokens(group.steps) for group in step.groups if group.name == "head")
-        if step.node.id == fork:
-            return total + head
+        inside = before + sum(_own_tokens(group.steps) for group in step.groups if group.name == "head")
+        if isinstance(step.node, ForkNode | BeamNode):
+            yield step.node.id, inside
         for group in step.groups:
-            inside = shared_tokens(group.steps, fork)
-            if inside is not None:
-                return total + head + inside
-        total += _own_tokens([step])
-    return None
+            yield from _shared_tokens(group.steps, inside)
+        before += _own_tokens([step])
 
 
 def _own_tokens(steps: Sequence[Step]) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from promptlang.diagnostics.rendering import visible
 from promptlang.drawing.picture import Group, Picture, Step, one_line
 from promptlang.drawing.tokens import counted
 
@@ -23,7 +24,7 @@ def tree(picture: Picture) -> str:
         f"x {finding.node.span.position.line:4}  {short(finding.node.span.text)}  ({finding.name}: {finding.what})"
         for finding in picture.pruned
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(visible, lines)) + "\n"
 
 
 def _steps(steps: Sequence[Step], indent: str) -> Iterator[tuple[str, str]]:

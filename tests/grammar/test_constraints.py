@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from regex_derivatives import after, can_be_empty, is_void
 from shape_values import PATTERNS, REPLY, SCALARS, STRUCTURES, compact, fits, pick, values, write
 
+from examples import examples
 from promptlang.grammar.acceptor import accepts
 from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.constraint import Constraint, State
@@ -83,7 +84,7 @@ def spell(state: State, tokens: list[int], vocabulary: Vocabulary) -> bool:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=repr)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(15))
 @given(seed=st.integers(0, 10**6))
 def test_every_answer_is_a_value_of_its_type(shape: Shape, vocabulary: Vocabulary, seed: int) -> None:
     text = walk(compile_constraint(shape, vocabulary), vocabulary, seed)
@@ -94,7 +95,7 @@ def test_every_answer_is_a_value_of_its_type(shape: Shape, vocabulary: Vocabular
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=repr)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(15))
 @given(data=st.data())
 def test_every_value_can_be_written_as_the_tokenizer_writes_it(
     shape: Shape, vocabulary: Vocabulary, data: st.DataObject
@@ -219,7 +220,7 @@ def test_a_context_free_grammar_is_followed(grammar: str, good: str, bad: str, v
 @pytest.mark.parametrize(
     "shape", [Constant("network"), Int(0, 1000), Pattern("[a-z]{1,9}"), REPLY, AnyJson()], ids=repr
 )
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=examples(20))
 @given(seed=st.integers(0, 10**6), back=st.integers(1, 6))
 def test_a_rollback_restores_what_was_legal(shape: Shape, byte_level: Vocabulary, seed: int, back: int) -> None:
     source = random.Random(seed)
@@ -250,7 +251,7 @@ def test_a_fork_goes_its_own_way(shape: Shape, byte_level: Vocabulary) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=repr)
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=examples(10))
 @given(data=st.data())
 def test_what_is_forced_is_how_every_value_goes_on(shape: Shape, byte_level: Vocabulary, data: st.DataObject) -> None:
     text = write(shape, data.draw(values(shape)))
@@ -279,7 +280,7 @@ def test_the_frame_of_a_record_is_forced(byte_level: Vocabulary) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=repr)
 @pytest.mark.parametrize("prefix", [" ", "The ", '"', "é"])
-@settings(deadline=None, max_examples=4)
+@settings(deadline=None, max_examples=examples(4))
 @given(data=st.data())
 def test_a_value_follows_its_prefix_even_inside_one_token(
     shape: Shape, prefix: str, byte_level: Vocabulary, data: st.DataObject
@@ -299,7 +300,7 @@ SMALL = [*PATTERNS, r"0(\.5)?", r"(a|ab)(c|bcd)?", r"\d{1,3}(,\d{3})*", "", "a?b
 
 
 @pytest.mark.parametrize("pattern", SMALL)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(15))
 @given(seed=st.integers(0, 10**6))
 def test_a_mask_holds_the_tokens_after_which_a_text_of_the_expression_can_follow(
     pattern: str, vocabulary: Vocabulary, seed: int
@@ -435,7 +436,7 @@ def has_end(shape: Shape) -> bool:
 
 
 @pytest.mark.parametrize("shape", [shape for shape in STRUCTURES if not isinstance(shape, ContextFree)], ids=repr)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(15))
 @given(data=st.data())
 def test_a_pretty_value_is_laid_out_as_json_dumps_would(
     shape: Shape, byte_level: Vocabulary, data: st.DataObject

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shape_values import SCALARS, STRUCTURES, TREE, values
 
+from examples import examples
 from promptlang.grammar.reader import read, validate
 from promptlang.grammar.shapes import (
     AnyJson,
@@ -163,7 +164,7 @@ def test_data_that_does_not_fit(shape: Shape, value: Any) -> None:
 
 
 @pytest.mark.parametrize("shape", SCALARS + STRUCTURES, ids=repr)
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(15))
 @given(data=st.data())
 def test_every_value_of_a_shape_fits_it(shape: Shape, data: st.DataObject) -> None:
     validate(shape, data.draw(values(shape)))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tiny_engine import prompt_of, tiny_engine
 from tiny_models import cold_logits
 
+from examples import examples
 from promptlang.runtime import engine as engine_module
 from promptlang.runtime.backend import Rule
 from promptlang.runtime.cache.lane import Lane
@@ -132,7 +133,7 @@ def test_draws_at_a_temperature_follow_the_models_own_probabilities() -> None:
 # Giving up ---------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(TEXTS, min_size=2, max_size=25, unique=True))
 def test_giving_up_never_changes_the_winner(texts: list[str]) -> None:
     engine = tiny_engine()

@@ -79,6 +79,7 @@ def test_twice_the_program_costs_twice_as_much(written: Callable[[int], str]) ->
     assert calls(written(200)) <= 2.3 * calls(written(100))
 
 
+@pytest.mark.slow
 def test_long_chains_of_programs_and_of_requirements_are_no_depth() -> None:
     for text in (chained_programs(600), requires(90)):
         checked = check(load_source(Source(text, "generated.pl")))

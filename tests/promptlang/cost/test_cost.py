@@ -138,7 +138,7 @@ BEAM = """
 FIXED_LENGTHS = {"fork": FIXED, "calls": CALLS, "select": RULES, "shapes": SHAPES, "beam": BEAM}
 
 
-@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("rows", [1, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("text", FIXED_LENGTHS.values(), ids=FIXED_LENGTHS)
 def test_answers_of_fixed_length_are_predicted_within_a_tenth(tmp_path: Path, text: str, rows: int) -> None:
     graphs = graphs_of(tmp_path, text)
@@ -154,8 +154,11 @@ def test_answers_of_fixed_length_are_predicted_within_a_tenth(tmp_path: Path, te
     assert estimate.cached_share.low - 0.01 <= share <= estimate.cached_share.high + 0.01
 
 
+LONG = {"beam", "search", "tree_of_thought"}
+"""Files whose rehearsals take more than a second."""
+
 PROGRAMS = [
-    (file, name)
+    pytest.param(file, name, id=f"{file.stem}-{name}", marks=pytest.mark.slow if file.stem in LONG else ())
     for folder in ("examples", "tests/programs/good")
     for file in sorted((ROOT / folder).glob("*.pl"))
     for name in check(load(file)).main
@@ -169,7 +172,7 @@ SHARE = 0.02
 
 
 @pytest.mark.parametrize("rows", [1, pytest.param(20, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("file", "name"), PROGRAMS, ids=[f"{file.stem}-{name}" for file, name in PROGRAMS])
+@pytest.mark.parametrize(("file", "name"), PROGRAMS)
 def test_what_a_run_reports_lies_in_the_range(file: Path, name: str, rows: int) -> None:
     graphs = optimise(lower(check(load(file)))).graphs
     rehearsal = Rehearsal(graphs, name, {}, tiny_tokenizer(), 32)
@@ -231,6 +234,49 @@ def test_answers_of_free_length_lie_in_the_range(tmp_path: Path) -> None:
     assert estimate.figures["generated_tokens"].low < estimate.figures["generated_tokens"].high
     for name in ("requested_tokens", "generated_tokens", "forwards", "calls"):
         assert estimate.figures[name].low <= getattr(usage, name) <= estimate.figures[name].high, name
+
+
+@pytest.mark.parametrize(
+    ("shape", "longest"), [("list[int in 0..9, 2..20]", 39), ("/[a-z]{5,60}/", 60), ('list["yes" | "no", 1..9]', 9)]
+)
+def test_the_longest_answer_is_the_longest_that_is_legal(tmp_path: Path, shape: str, longest: int) -> None:
+    graphs = graphs_of(
+        tmp_path,
+        f"""
+        program main():
+            "The quick brown fox."
+            x = gen({shape}, max_tokens=200)
+            return x
+        """,
+    )
+    usage, figures = reported(graphs, "main", [{}]), estimated(graphs).figures
+    generated, forced = figures["generated_tokens"], figures["forced_tokens"]
+    assert generated.high + forced.high >= longest
+    assert generated.low <= usage.generated_tokens <= generated.high
+
+
+def test_stand_ins_of_all_types_differ_between_rows(tmp_path: Path) -> None:
+    graphs = graphs_of(
+        tmp_path,
+        r"""
+        record Item:
+            name: str
+            under: list[Item]
+
+        program main(
+            n: int, f: float in -1.0..1.0, code: /[A-Z]{3}-\d{4}/, kind: "a" | "b" | "c", words: dict[str, int],
+            one: Item, data: json, few: list[int in 0..9, 2..4]
+        ):
+            "${n} ${f} ${code} ${kind} ${words} ${one} ${data} ${few}"
+            x = gen(bool)
+            return x
+        """,
+    )
+    rehearsal = Rehearsal(graphs, "main", {}, tiny_tokenizer(), 32)
+    rows = [rehearsal.arguments(row) for row in range(8)]
+    assert rows == [rehearsal.arguments(row) for row in range(8)]
+    for name in rows[0]:
+        assert len({repr(row[name]) for row in rows}) > 2, name
 
 
 def test_retries_lie_in_the_range_from_none_to_all(tmp_path: Path) -> None:
@@ -309,9 +355,26 @@ def test_the_command_gives_a_table_and_json(program: Callable[[str], str], capsy
 
 
 @pytest.mark.usefixtures("tiny_is_embedded")
+def test_an_argument_goes_to_the_programs_that_have_it(
+    program: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = program(
+        "program one(word: str):\n    return word\n\nprogram two(n: int, word: str):\n    return [n, word]\n"
+    )
+    assert execute(["check", file, "--cost", "--arg", "n=3", "--arg", "word=fox", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)[file]
+    assert [found[name]["assumed"] for name in ("one", "two")] == [{}, {}]
+
+
+@pytest.mark.usefixtures("tiny_is_embedded")
 @pytest.mark.parametrize(
     ("text", "arguments", "message"),
     [
+        (
+            "program one(n: int):\n    return n\n\nprogram two():\n    return 1\n",
+            ["--arg", "word=fox"],
+            "no program has an argument 'word'",
+        ),
         ("program main():\n    return y\n", [], "PL1"),
         ("program main(n: int):\n    return n\n", ["--arg", "n=x"], "'n' does not fit"),
         ("program main():\n    return 1 / len([])\n", [], "division by zero"),

@@ -20,7 +20,7 @@ from promptlang.compiler.lower import lower
 from promptlang.compiler.passes.optimise import PASSES, optimise
 from promptlang.drawing.data import document
 from promptlang.drawing.dot import dot
-from promptlang.drawing.picture import Picture, all_steps, picture
+from promptlang.drawing.picture import MOST_LENGTH, Picture, all_steps, near_flows, picture, shared_tokens
 from promptlang.drawing.tree import tree
 from promptlang.syntax.loader import load
 
@@ -158,3 +158,66 @@ def test_drawing_loads_no_model_library() -> None:
     )
     command = [sys.executable, "-c", code, "graph", str(GOOD / "pruned.pl")]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stderr.split() == []
+
+
+CONTROLS = 'program main():\n    "red \\x1b[31m bell \\x07 \x1b[0m"\n    x = gen()\n    return "\x02" + x\n'
+
+
+def test_what_a_terminal_would_obey_is_shown_and_not_obeyed(tmp_path: Path) -> None:
+    file = tmp_path / "program.pl"
+    file.write_text(CONTROLS)
+    [one] = pictures(file)
+    for drawn in (tree(one), dot([one])):
+        assert all(char.isprintable() or char == "\n" for char in drawn)
+        assert "red \N{REPLACEMENT CHARACTER}[31m" in drawn
+    [program] = document([one])["programs"]
+    assert any("\x1b[31m" in node["label"] for node in program["nodes"])
+
+
+@pytest.mark.skipif(which("dot") is None, reason="graphviz is not installed")
+def test_an_image_of_control_characters_is_xml(tmp_path: Path) -> None:
+    file = tmp_path / "program.pl"
+    file.write_text(CONTROLS)
+    assert "red" in "".join(ElementTree.fromstring(drawing.svg(pictures(file))).itertext())
+
+
+def large(folder: Path, turns: int) -> Picture:
+    """A program of many turns that ends in reading them all."""
+    file = folder / "program.pl"
+    lines = [f'    user: "{at}"\n    assistant: x{at} = gen(int in 0..9)\n' for at in range(turns)]
+    file.write_text(f"program main():\n{''.join(lines)}    return [{', '.join(f'x{at}' for at in range(turns))}]\n")
+    [one] = pictures(file, ())
+    return one
+
+
+def test_the_arrows_of_a_large_picture_are_as_long_as_graphviz_has_time_for(tmp_path: Path) -> None:
+    one = large(tmp_path, 250)
+    steps = [step.node.id for step in all_steps(one.steps)]
+    near = near_flows(one)
+    assert 50 < len(near) < len(one.flows) == 250
+    assert sum(steps.index(flow.target) - steps.index(flow.source or 0) for flow in near) <= MOST_LENGTH
+    assert "arrows that lead far are left out" in dot([one])
+    assert len(document([one])["programs"][0]["edges"]) == 1000 + 250
+
+
+def test_all_arrows_of_a_small_picture_are_drawn(tmp_path: Path) -> None:
+    one = large(tmp_path, 20)
+    assert near_flows(one) == list(one.flows)
+    assert "left out" not in dot([one])
+
+
+def test_forks_are_counted_once_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What branches share is found on one way through the program, not on one for each fork."""
+    file = tmp_path / "program.pl"
+    file.write_text("program main():\n" + '    fork 2 as b:\n        "a"\n        x = gen()\n' * 100 + "    return 1\n")
+    drawn = pictures(file, ())
+    ways = 0
+
+    def counted(*arguments: object) -> dict[int, int]:
+        nonlocal ways
+        ways += 1
+        return shared_tokens(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(drawing, "shared_tokens", counted)
+    assert dot(drawn).count("fork 2 as b") == 100
+    assert ways == 1

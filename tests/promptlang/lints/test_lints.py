@@ -267,7 +267,16 @@ def test_examples_and_good_programs_have_no_lints(file: Path) -> None:
     assert not [found for found in checked(str(file)).diagnostics if found.code.startswith("PL5")]
 
 
-@pytest.mark.parametrize("file", sorted(ROOT.glob("tests/programs/*/*.pl")), ids=lambda file: file.stem)
+MANY_LINES = 20
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param(file, id=file.stem, marks=pytest.mark.slow if file.read_bytes().count(b"\n") > MANY_LINES else ())
+        for file in sorted(ROOT.glob("tests/programs/*/*.pl"))
+    ],
+)
 def test_every_program_can_be_read_with_any_line_left_out(file: Path) -> None:
     lines = file.read_text(errors="replace").splitlines(keepends=True)
     for left_out in range(len(lines)):

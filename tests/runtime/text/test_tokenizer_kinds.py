@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tiny_engine import TEMPLATE
 from tiny_models import tiny_network
 
+from examples import examples
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.healing import heal
 from promptlang.runtime.models.loading import LoadedModel
@@ -66,7 +67,7 @@ def bytes_of(engine: Engine, tokens: list[int]) -> bytes:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(text=TEXTS)
 def test_text_comes_back_byte_for_byte(kind: str, text: str) -> None:
     tokenizer = loaded(kind).tokenizer
@@ -77,7 +78,7 @@ def test_text_comes_back_byte_for_byte(kind: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(text=TEXTS.filter(bool), seed=st.integers(0, 5))
 def test_a_healed_answer_goes_on_from_the_text_and_keeps_every_earlier_token(kind: str, text: str, seed: int) -> None:
     engine = new_engine(kind)
@@ -114,12 +115,13 @@ def test_a_token_is_taken_back_where_another_extends_it(kind: str, text: str, he
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @example(seed=123, at=6, length=1, text=" ")
 @given(seed=st.integers(0, 10**6), at=st.integers(0, 12), length=st.integers(1, 3), text=TEXTS)
 def test_a_stop_is_in_no_answer_no_stream_and_no_prompt(kind: str, seed: int, at: int, length: int, text: str) -> None:
     sampling = Sampling(temperature=1.0)
-    free, _ = write(new_engine(kind), prompt_of(new_engine(kind), text), seed, sampling=sampling)
+    alone = new_engine(kind)
+    free, _ = write(alone, prompt_of(alone, text), seed, sampling=sampling)
     stop = free.text[at : at + length]
     if not stop or "\ufffd" in stop:
         return
