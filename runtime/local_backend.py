@@ -181,7 +181,7 @@ class LocalBackend:
         assert found is not None
         return Generated(
             text=found.text,
-            logprobs=tuple(found.logprobs[: len(found.tokens)]),
+            logprobs=tuple(found.logprobs),
             logprob=found.logprob if wants_logprobs else None,
             finish=found.finish,
             is_whole=found.is_whole,
