@@ -100,6 +100,8 @@ def numbers(usage: Usage, seconds: float) -> str:
     asked = usage.requested_tokens
     cached = usage.cached_tokens / asked if asked else 0.0
     forced = f" and {usage.forced_tokens} forced" if usage.forced_tokens else ""
+    cut = usage.cut_answers
+    warnings = [f"{cut} answer{'' if cut == 1 else 's'} cut at max_tokens"] if cut else []
     return " · ".join(
         [
             f"{asked} prompt tokens asked for",
@@ -108,5 +110,6 @@ def numbers(usage: Usage, seconds: float) -> str:
             f"{usage.generated_tokens} generated{forced}",
             f"{usage.forwards} passes",
             f"{seconds:.1f} s (load {usage.load_seconds:.1f})",
+            *warnings,
         ]
     )
