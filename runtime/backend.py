@@ -76,8 +76,8 @@ class Generate:
         prompt: not to be touched until the answer is there.
         stream: the answer's own random numbers.
         usage: the run that pays.
-        max_tokens: the most tokens to generate.
-        min_tokens: the answer doesn't end before.
+        max_tokens: the most tokens to generate; what heals the prompt's last word is none of them.
+        min_tokens: the answer has no fewer; a stop string that begins in them is text like any other.
         shape: what may be written; None for any text.
         pretty: whether JSON is laid out for people.
         heal: whether a word that the prompt ends in may go on in the answer's first token.

@@ -194,7 +194,10 @@ class Engine:
 
     def _refuse_oversized(self, request: Request) -> None:
         prompt = len(request.prompt.flush())
-        more = request.max_tokens if isinstance(request, GenerateTokens) else max(map(len, request.options))
+        if isinstance(request, GenerateTokens):
+            more = request.max_tokens + bool(request.withdrawn)
+        else:
+            more = max(map(len, request.options))
         what = f"a prompt of {prompt} tokens and {more} tokens of answer"
         if prompt + more > self.cache.allocator.size:
             raise RequestError(

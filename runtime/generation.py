@@ -1,6 +1,7 @@
 """An answer being written: prompt first, then token by token until something ends it."""
 
 from collections.abc import Iterable
+from itertools import accumulate
 
 from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.vocabulary import Mask, Vocabulary, allows
@@ -30,7 +31,7 @@ class GenerateJob:
         self.sequence = Sequence(cache, list(request.prompt.flush()), request.prompt.namespace)
         self._prompt_end = self.sequence.end
         self._state = request.constraint.start() if request.constraint else None
-        self._text = AnswerText(request.stop, request.withdrawn)
+        self._text = AnswerText(request.stop, request.withdrawn, request.min_tokens)
         self._generated: list[int] = []
         self._logprobs: list[float] = []
         self._may_end_anywhere = False
@@ -86,16 +87,25 @@ class GenerateJob:
 
     def _mask(self) -> Mask | None:
         """Where the answer may end, the model chooses freely: whatever can't extend the value is a vote to end it."""
-        must_go_on = len(self._generated) < self._request.min_tokens
+        must_go_on = self._text.tokens < self._request.min_tokens
         self._may_end_anywhere = False
-        if not self._generated and self._request.withdrawn and self._state is None:
-            return self._vocabulary.extending(self._request.withdrawn)
+        if not self._generated and self._request.withdrawn:
+            return self._healing_mask()
         if self._state is None:
             return self._vocabulary.text_mask if must_go_on else None
         if self._state.can_end() and not must_go_on:
             self._may_end_anywhere = True
             return None
         return self._state.mask()
+
+    def _healing_mask(self) -> Mask:
+        """The tokens that extend the withdrawn text, where the constraint has any."""
+        extending = self._vocabulary.extending(self._request.withdrawn)
+        if self._state is None:
+            return extending
+        legal = self._state.mask()
+        both = extending & legal
+        return both if both.any() else legal
 
     @property
     def wants_logprobs(self) -> bool:
@@ -156,17 +166,16 @@ class GenerateJob:
             return "stop"
         if self._state is not None and self._state.is_done():
             return "done"
-        return "length" if len(self._generated) >= self._request.max_tokens else None
+        return "length" if self._text.tokens >= self._request.max_tokens else None
 
     # The end -----------------------------------------------------------------------------------------
 
     def _finish(self, finish: Finish) -> None:
         if finish == "length" and self._state is not None and not self._state.can_end():
             self._force(shortest_end(self._state, OVERTIME) or ())
+            finish = finish if self._text.stopped_at is None else "stop"
         self._show(final=True)
-        kept = self._generated
-        if self._text.stopped_at is not None:
-            kept = self._cut_stop()
+        kept = self._cut()
         self.sequence.commit()
         self._request.usage.wrote(self.sequence.tokens[: self.sequence.computed])
         prompt = self._request.prompt
@@ -174,22 +183,41 @@ class GenerateJob:
         if self.sequence.node is not None:
             prompt.hold(self.sequence.node)
         self.release()
+        logprobs = self._logprobs[self._text.anew :]
         self.answer.finish(
             GeneratedTokens(
                 text=self._text.text,
-                tokens=list(kept),
-                logprobs=self._logprobs,
+                tokens=kept,
+                logprobs=logprobs[: self._answer_tokens(kept)],
+                logprob=sum(logprobs),
                 finish=finish,
-                is_whole=self._state is None or self._state.can_end(),
+                is_whole=self._is_whole(kept),
             )
         )
 
-    def _cut_stop(self) -> list[int]:
-        """The tokens before the stop string; one that began before it and ran into it is replaced by its own
-        beginning."""
+    def _cut(self) -> list[int]:
+        """The tokens before a stop string, or before a character that the end has cut; a token that began before it
+        and ran into it is replaced by its own beginning."""
         whole, rest = self._text.kept_tokens()
-        self.sequence.truncate(min(self.sequence.computed, self._prompt_end + whole))
+        if whole < len(self._generated):
+            self.sequence.truncate(min(self.sequence.computed, self._prompt_end + whole))
         return self._generated[:whole] + self._vocabulary.spell(rest)
+
+    def _answer_tokens(self, kept: list[int]) -> int:
+        """How many of the tokens go beyond the withdrawn text."""
+        ends = accumulate(len(self._vocabulary.token_bytes[token]) for token in kept)
+        return sum(end > len(self._request.withdrawn) for end in ends)
+
+    def _is_whole(self, kept: list[int]) -> bool:
+        """Whether the value is complete with what is left of it."""
+        if self._request.constraint is None or self._state is None:
+            return True
+        if kept == self._generated:
+            return self._state.can_end()
+        state = self._request.constraint.start()
+        for token in kept:
+            state.advance(token)
+        return state.can_end()
 
     def release(self) -> None:
         """Give back everything; the answer so far stays, so that `sequence.attach()` resumes it."""

@@ -86,8 +86,7 @@ class LocalBackend:
 
     def select(self, request: Select) -> Answer[Selected]:
         prompt = self._own(request.prompt)
-        head = self._settle(prompt, request.heal).decode()
-        options = encode_options(tuple(head + text for text in request.options), self.engine.vocabulary)
+        options = self._options(prompt, request)
         if len(options) == 1:
             return self._only(request, prompt, options[0])
         best_only = request.rule == "sum" and request.temperature == 0 and not request.wants_scores
@@ -97,6 +96,17 @@ class LocalBackend:
             empty = self.new_prompt(prompt.namespace)
             asked.append(self.engine.submit(ScoreOptions(empty, options, request.usage)))
         return self._answer(request, prompt, asked, lambda: self._selected(request, prompt, options, asked), empty)
+
+    def _options(self, prompt: TokenPrompt, request: Select) -> Options:
+        """The tokens of the options. Where all of them only write the withdrawn token anew, it is the prompt's again:
+        it is no option's, and none is scored by it."""
+        head = self._settle(prompt, request.heal)
+        options = encode_options(tuple(head.decode() + text for text in request.options), self.engine.vocabulary)
+        firsts = {option[0] for option in options}
+        if not head or len(firsts) > 1 or self.engine.vocabulary.token_bytes[options[0][0]] != head:
+            return options
+        prompt.extend(options[0][:1])
+        return tuple(option[1:] for option in options)
 
     def _only(self, request: Select, prompt: TokenPrompt, option: Sequence[int]) -> Answer[Selected]:
         """The only option: the model is not asked."""
@@ -181,7 +191,7 @@ class LocalBackend:
         assert found is not None
         return Generated(
             text=found.text,
-            logprobs=tuple(found.logprobs[: len(found.tokens)]),
+            logprobs=tuple(found.logprobs),
             logprob=found.logprob if wants_logprobs else None,
             finish=found.finish,
             is_whole=found.is_whole,

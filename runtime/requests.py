@@ -27,8 +27,9 @@ class GenerateTokens:
         prompt: flushed before submission; not to be touched until the answer is there.
         stream: the answer's own random numbers.
         usage: the run that pays.
-        max_tokens: the most tokens to generate, forced ones included.
-        min_tokens: the answer doesn't end before.
+        max_tokens: the most tokens of the answer, forced ones included; one that only writes withdrawn text anew is
+            none.
+        min_tokens: the answer has no fewer; a stop string that begins in them is text like any other.
         sampling: how tokens are chosen.
         stop: strings that end the answer and are no part of it.
         constraint: which texts are legal; compiled behind the `withdrawn` bytes where there are some.
@@ -58,8 +59,9 @@ class GeneratedTokens:
     Attributes:
         text: what was written, without a stop string and without withdrawn text.
         tokens: what the prompt grew by.
-        logprobs: natural log-probability of each sampled token under the model (0 for a forced one), one a token of
-            the raw answer (before a stop string was cut); empty unless they were wanted.
+        logprobs: natural log-probability of each of the answer's tokens under the model (0 for a forced one), without
+            those that only write withdrawn text anew; empty unless they were wanted.
+        logprob: of the whole answer, a stop string's tokens included; 0 unless wanted.
         finish: why it ended.
         is_whole: whether a constrained value is complete; True without a constraint.
     """
@@ -67,13 +69,9 @@ class GeneratedTokens:
     text: str
     tokens: list[int]
     logprobs: list[float]
+    logprob: float
     finish: Finish
     is_whole: bool
-
-    @property
-    def logprob(self) -> float:
-        """Log-probability of the whole answer."""
-        return sum(self.logprobs)
 
 
 @dataclass(frozen=True)

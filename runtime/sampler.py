@@ -20,7 +20,7 @@ FewTokens = npt.NDArray[np.int64]
 @dataclass(frozen=True)
 class Sampling:
     """How a token is chosen. The filters apply in the order `top_k`, `top_p`, `min_p`, each to what the last
-    one left.
+    one left. Where `top_k` and `top_p` cut between equals, those with the lower ids stay.
 
     Attributes:
         temperature: divides the logits; 0 takes the most likely token (of equals, the one with the lowest
@@ -134,17 +134,24 @@ def _weights(values: Values, temperature: float) -> Values:
 
 
 def _filtered(weights: Values, sampling: Sampling) -> Values:
-    """Weights with what the filters drop set to zero, in place. Equals stay or go together."""
+    """Weights with what the filters drop set to zero, in place."""
     if 0 < sampling.top_k < len(weights):
-        weights[weights < np.partition(weights, -sampling.top_k)[-sampling.top_k]] = 0.0
+        _keep_likeliest(weights, sampling.top_k)
     if sampling.top_p < 1.0:
-        likely = np.sort(weights)[::-1]
-        sums = likely.cumsum(dtype=np.float64)
-        needed = int(np.searchsorted(sums, sampling.top_p * sums[-1]))
-        weights[weights < likely[min(needed, len(likely) - 1)]] = 0.0
+        sums = np.sort(weights)[::-1].cumsum(dtype=np.float64)
+        needed = 1 + int(np.searchsorted(sums, sampling.top_p * sums[-1]))
+        _keep_likeliest(weights, min(needed, len(weights)))
     if sampling.min_p > 0.0:
         weights[weights < sampling.min_p] = 0.0
     return weights
+
+
+def _keep_likeliest(weights: Values, count: int) -> None:
+    """Set all but so many weights to zero, in place; of equals, those with the lower ids stay."""
+    least = np.partition(weights, -count)[-count]
+    equal = np.flatnonzero(weights == least)
+    weights[equal[count - int(np.count_nonzero(weights > least)) :]] = 0.0
+    weights[weights < least] = 0.0
 
 
 _NEGLIGIBLE = 1e-12

@@ -23,17 +23,19 @@ from promptlang.runtime.backend import (
     Select,
     Selected,
 )
-from promptlang.runtime.requests import Answer, RequestError
+from promptlang.runtime.requests import Answer, Finish, RequestError
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Line:
-    """What the model says, and how likely each of its tokens is, as natural log-probabilities."""
+    """What the model says, how likely each of its tokens is, as natural log-probabilities, and why it ended (by
+    default at a stop string where there are some, else by itself)."""
 
     text: str
     logprobs: tuple[float, ...] = ()
+    finish: Finish | None = None
 
 
 ScriptedAnswer: TypeAlias = str | Line | float
@@ -146,7 +148,8 @@ class ScriptedBackend:
                 request.on_text(line.text)
             logprob = sum(line.logprobs, 0.0) if request.wants_logprobs else None
             logprobs = line.logprobs if request.wants_logprobs else ()
-            return Generated(line.text, logprobs, logprob, "stop" if request.stop else "end", True, self.model)
+            finish = line.finish or ("stop" if request.stop else "end")
+            return Generated(line.text, logprobs, logprob, finish, True, self.model)
 
         return self._answer(request, give)
 
@@ -194,7 +197,7 @@ class ScriptedBackend:
     def _check(self, request: Generate, text: str) -> None:
         """Refuse a text that a model could not have written."""
         stop = next((stop for stop in request.stop if stop in text), None)
-        if stop is not None:
+        if stop is not None and not request.min_tokens:
             raise self._refusal(text, f"no answer that {stop!r} stops: it is in it")
         if request.shape is not None:
             try:

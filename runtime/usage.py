@@ -19,6 +19,7 @@ class Usage:
         unscored_tokens: those of them that were never scored, for nothing that goes on from there could win.
         forwards: model passes this run took part in.
         calls: model calls (answers asked for).
+        cut_answers: answers that `max_tokens` ended.
         peak_kv_tokens: the most KV slots in use at once, by the whole engine.
         evicted_tokens: cached tokens given up for room, by the whole engine.
         preemptions: answers interrupted for room and resumed.
@@ -32,6 +33,7 @@ class Usage:
     unscored_tokens: int = 0
     forwards: int = 0
     calls: int = 0
+    cut_answers: int = 0
     peak_kv_tokens: int = 0
     evicted_tokens: int = 0
     preemptions: int = 0
@@ -73,6 +75,7 @@ class Usage:
             "option_tokens",
             "unscored_tokens",
             "calls",
+            "cut_answers",
             "preemptions",
         ):
             setattr(self, name, getattr(self, name) + getattr(run, name))
@@ -91,6 +94,7 @@ class Usage:
             "unscored_tokens": self.unscored_tokens,
             "forwards": self.forwards,
             "calls": self.calls,
+            "cut_answers": self.cut_answers,
             "peak_kv_tokens": self.peak_kv_tokens,
             "evicted_tokens": self.evicted_tokens,
             "preemptions": self.preemptions,

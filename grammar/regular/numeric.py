@@ -1,6 +1,7 @@
 """Numbers between two bounds, as regular expressions that are exact.
 
-A bound of `limit` digits stands for a missing one, so that no number goes on for ever.
+An int without a bound has as many digits as the answer has room for. For a float, a bound of `INTEGER_DIGITS` digits
+stands for a missing one; without any bound it may have an exponent.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from promptlang.grammar.regular.regex import DIGIT, EMPTY, Regex, digits, either
 
 INTEGER_DIGITS = 18
 FRACTION_DIGITS = 15
+MOST_EXPONENT = 308 - INTEGER_DIGITS
 ZERO = Decimal(0)
 
 
@@ -20,30 +22,31 @@ def integer(low: int | None, high: int | None) -> Regex:
     Raises:
         ConstraintError: there are none.
     """
-    first, last = _bounds(low, high)
-    if first > last:
+    if low is not None and high is not None and low > high:
         raise ConstraintError(f"no int lies in {low}..{high}")
-    return either(*_integers(first, last))
+    return either(*_integers(low, high))
 
 
-def _bounds(low: int | None, high: int | None) -> tuple[int, int]:
-    given = [len(str(abs(bound))) for bound in (low, high) if bound is not None]
-    unbounded = 10 ** max(INTEGER_DIGITS, *given, 0) - 1
-    return (-unbounded if low is None else low), (unbounded if high is None else high)
+def _integers(low: int | None, high: int | None) -> Iterator[Regex]:
+    if low is None or low < 0:
+        nearest = 1 if high is None else max(1, -high)
+        yield then(literal("-"), either(*_naturals(nearest, None if low is None else -low)))
+    if high is None or high >= 0:
+        yield from _naturals(0 if low is None else max(0, low), high)
 
 
-def _integers(low: int, high: int) -> Iterator[Regex]:
-    if low < 0:
-        yield then(literal("-"), either(*_naturals(max(1, -high), -low)))
-    if high >= 0:
-        yield from _naturals(max(0, low), high)
-
-
-def _naturals(low: int, high: int) -> Iterator[Regex]:
+def _naturals(low: int, high: int | None) -> Iterator[Regex]:
     """One expression for the numbers of each length, or one for all where every number of these lengths is in."""
     if low == 0:
         yield literal("0")
         low = 1
+    if high is None:
+        digits_of_low = len(str(low))
+        if low > 10 ** (digits_of_low - 1):
+            yield from _naturals(low, 10**digits_of_low - 1)
+            digits_of_low += 1
+        yield then(digits("1", "9"), repeated(DIGIT, digits_of_low - 1, None))
+        return
     if low > high:
         return
     shortest, longest = len(str(low)), len(str(high))
@@ -75,7 +78,8 @@ def _same_length(low: str, high: str) -> Regex:
 
 
 def decimal(low: float | None, high: float | None) -> Regex:
-    """The decimal numbers from `low` to `high`: no exponent, at most 15 digits after the point.
+    """The decimal numbers from `low` to `high`, with at most 15 digits after the point; where neither is given, with an
+    exponent that keeps them finite, or none.
 
     Raises:
         ConstraintError: there are none, or a bound has more digits than that.
@@ -90,7 +94,15 @@ def decimal(low: float | None, high: float | None) -> Regex:
         options.append(then(literal("-"), either(*_magnitudes(nearest, None if least is None else -least))))
     if most is None or most >= 0:
         options += _magnitudes(ZERO if least is None else max(ZERO, least), most)
-    return either(*options)
+    number = either(*options)
+    return then(number, optional(_exponent())) if low is None and high is None else number
+
+
+def _exponent() -> Regex:
+    """At most three digits; so few above 0 that no number before it becomes infinite."""
+    above = then(optional(literal("+")), optional(literal("0")), either(*_naturals(0, MOST_EXPONENT)))
+    below = then(literal("-"), optional(literal("0")), either(*_naturals(0, 999)))
+    return then(either(literal("e"), literal("E")), either(above, below))
 
 
 def _exact(bound: float) -> Decimal:

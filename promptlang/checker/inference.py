@@ -175,6 +175,8 @@ class Inference:
             case shapes.Record():
                 names = [item.name for item in owner.fields]
                 return field_shape(owner, name) if name in names else self._no_part(place, owner.name, name, names)
+        if name == "finish" and kind_of(owner) in ("str", "int", "float"):
+            return shapes.Str()  # an answer has it; whether a text or a number is one shows when it runs
         if owner is not None and kind_of(owner) is not None:
             self._no_part(place, name_of(owner), name, list(owner.extras) if isinstance(owner, AnswerType) else [])
         return None

@@ -97,8 +97,9 @@ def numbers(usage: Usage, seconds: float) -> str:
         usage: its counters.
         seconds: from the start of the command, loading included.
     """
-    pieces = [*_asked(usage), f"{seconds:.1f} s (load {usage.load_seconds:.1f})"]
-    return " · ".join(pieces)
+    cut = usage.cut_answers
+    warnings = [f"{cut} answer{'' if cut == 1 else 's'} cut at max_tokens"] if cut else []
+    return " · ".join([*_asked(usage), f"{seconds:.1f} s (load {usage.load_seconds:.1f})", *warnings])
 
 
 def _asked(usage: Usage) -> list[str]:

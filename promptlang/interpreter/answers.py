@@ -49,11 +49,20 @@ async def run_gen(machine: Machine, node: GenNode, frame: Frame) -> None:
     )
     result = await _answered(answer)
     frame.say(result.text, result.logprob)
+    frame.run.usage.cut_answers += result.finish == "length"
     value = _read(node, result, frame)
-    if options.get("logprobs", False):
-        assert isinstance(value, str | int | float), "the checker lets `logprobs` stand only at text and numbers"
-        value = answered(value, {"logprobs": list(result.logprobs)})
-    frame.bind(node.target, value)
+    frame.bind(node.target, _with_extras(value, result, options.get("logprobs", False)))
+
+
+def _with_extras(value: Value, result: Generated, tells_logprobs: bool) -> Value:
+    """The value with what there is to tell about it; only text and numbers have room for that."""
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        assert not tells_logprobs, "the checker lets `logprobs` stand only at text and numbers"
+        return value
+    extras: dict[str, Value] = {"finish": result.finish}
+    if tells_logprobs:
+        extras["logprobs"] = list(result.logprobs)
+    return answered(value, extras)
 
 
 def _need(capability: Capability, machine: Machine, node: Node, frame: Frame) -> None:
@@ -81,8 +90,9 @@ def _read(node: GenNode, result: Generated, frame: Frame) -> Value:
     if node.shape is None:
         return result.text
     if not result.is_whole:
+        ended_by = "a stop string" if result.finish == "stop" else "max_tokens"
         raise RunError(
-            f"max_tokens ended the answer before its value was whole: {result.text!r}",
+            f"{ended_by} ended the answer before its value was whole: {result.text!r}",
             node.span,
             frame.path,
         )
@@ -120,6 +130,7 @@ async def run_select(machine: Machine, node: SelectNode, frame: Frame) -> None:
     extras: dict[str, Value] = {
         "probs": dict(zip(texts, result.probs, strict=True)),
         "scores": dict(zip(texts, result.scores, strict=True)),
+        "finish": "done",
     }
     frame.bind(node.target, answered(text, extras))
 

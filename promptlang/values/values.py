@@ -52,7 +52,8 @@ class Answered:
     """A plain value that the model gave, with more to tell about it.
 
     Attributes:
-        extras: by the names after a dot: `probs` and `scores` of a select, `logprobs` of a gen.
+        extras: by the names after a dot: `finish` (why it ended), `probs` and `scores` of a select,
+            `logprobs` of a gen.
     """
 
     extras: Mapping[str, "Value"]

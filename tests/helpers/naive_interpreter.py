@@ -389,6 +389,9 @@ class NaiveInterpreter:
         frame.prompt.flush()
         withdrawn = heal(frame.prompt, self._engine.vocabulary).decode()
         encoded = encode_options(tuple(withdrawn + text for text in texts), self._engine.vocabulary)
+        if withdrawn and {self._engine.vocabulary.token_bytes[option[0]] for option in encoded} == {withdrawn.encode()}:
+            frame.prompt.extend(encoded[0][:1])
+            encoded = tuple(option[1:] for option in encoded)
         logprobs = self._scored(frame.prompt, encoded)
         uniform = self._stream(node, frame).uniform(0)
         chosen = choose_option(scores("sum", encoded, logprobs), options.get("temperature", 0.0), uniform)

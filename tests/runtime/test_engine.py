@@ -27,6 +27,7 @@ from promptlang.runtime.requests import (
     ScoreOptions,
 )
 from promptlang.runtime.sampler import Sampling
+from promptlang.runtime.text.stops import AnswerText
 from promptlang.runtime.usage import Usage
 
 FOX = "The quick brown fox jumps over the lazy dog. "
@@ -71,7 +72,17 @@ def cold() -> dict[str, list[int]]:
     """Each text's answer on an engine of its own, as transformers gives it."""
     network = tiny_loaded().model.network  # type: ignore[attr-defined]
     engine = tiny_engine()
-    return {text: tiny_models.generate(network, prompt_of(engine, text).flush(), 12) for text in TEXTS}
+    answers = {text: tiny_models.generate(network, prompt_of(engine, text).flush(), 12) for text in TEXTS}
+    return {text: whole_characters(engine, tokens) for text, tokens in answers.items()}
+
+
+def whole_characters(engine: Engine, tokens: list[int]) -> list[int]:
+    """Tokens without a character that their end has cut."""
+    text = AnswerText()
+    for token in tokens:
+        text.push(engine.tokenizer.token_bytes[token])
+    whole, rest = text.kept_tokens()
+    return tokens[:whole] + engine.vocabulary.spell(rest)
 
 
 @pytest.mark.parametrize("options", [{}, {"tokens_a_step": 8}, {"shares": False}, {"answers_at_once": 2}])

@@ -147,6 +147,14 @@ def answer_of(engine: Engine, shape: Shape, text: str, **options: Any) -> tuple[
     return answer.result, usage, prompt
 
 
+def anew_of(text: str, tokens: list[int]) -> int:
+    """How many of an answer's tokens only write anew what was withdrawn of the text."""
+    engine = tiny_engine()
+    head = heal(prompt_of(engine, text), engine.vocabulary)
+    written = [b"".join(engine.tokenizer.token_bytes[token] for token in tokens[:end]) for end in range(1, 9)]
+    return sum(len(some) <= len(head) for some in written)
+
+
 @pytest.mark.parametrize("text", ["Here is the record: ", "The fox", "Here is the record:\n", ""])
 def test_a_forced_beginning_costs_no_pass_of_its_own(text: str) -> None:
     jumped, usage, prompt = answer_of(tiny_engine(), RECORD, text, wants_logprobs=True)
@@ -155,7 +163,7 @@ def test_a_forced_beginning_costs_no_pass_of_its_own(text: str) -> None:
     assert jumped.text.startswith('{"name"')
     assert usage.forced_tokens + usage.forwards == plain.forwards
     assert (usage.requested_tokens, usage.computed_tokens) == (plain.requested_tokens, plain.computed_tokens)
-    assert len(jumped.logprobs) == len(jumped.tokens)
+    assert len(jumped.logprobs) == len(asked.logprobs) == len(jumped.tokens) - anew_of(text, jumped.tokens)
     assert jumped.logprobs[0] == 0.0 != asked.logprobs[0]
     sampled = [(mine, theirs) for mine, theirs in zip(jumped.logprobs, asked.logprobs, strict=True) if mine]
     assert len(sampled) == usage.generated_tokens
@@ -202,3 +210,55 @@ def test_a_stop_string_in_a_forced_beginning_ends_the_answer_before_the_model_is
     assert (result.text, result.finish, result.is_whole) == ('{"', "stop", False)
     assert usage.forwards == 0
     assert engine.tokenizer.decode(prompt.flush()) == 'Here:\n{"'
+
+
+# What heals the prompt is no answer ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [None, Int(1, 99), RECORD])
+@pytest.mark.parametrize("asks", [False, True])
+def test_the_withdrawn_token_written_anew_counts_neither_for_limits_nor_in_logprobs(
+    shape: Shape | None, asks: bool
+) -> None:
+    engine = tiny_engine()
+    for least in (1, 2, 3):
+        prompt = prompt_of(engine, "Here is the record: ")
+        assert heal(prompt, engine.vocabulary) == b" "
+        constraint = shape and compile_constraint(shape, engine.vocabulary, prefix=" ")
+        answer = engine.submit(
+            GenerateTokens(
+                prompt,
+                RandomStream(0),
+                Usage(),
+                max_tokens=least,
+                min_tokens=least if shape is None else 0,
+                constraint=Asked(constraint) if asks and constraint else constraint,
+                withdrawn=b" ",
+                wants_logprobs=True,
+            )
+        )
+        while engine.step():
+            pass
+        assert answer.result is not None, answer.error
+        written = [engine.tokenizer.token_bytes[token] for token in answer.result.tokens]
+        assert b"".join(written) == b" " + answer.result.text.encode()
+        if written[0] == b" ":
+            assert len(answer.result.logprobs) == len(written) - 1 >= 1
+            assert answer.result.logprob == sum(answer.result.logprobs)
+
+
+@pytest.mark.parametrize(
+    ("shape", "stop", "text", "is_whole"),
+    [(Constant("the dog"), " d", "the", False), (RECORD, '"n"', None, False), (RECORD, "}", None, False)],
+)
+def test_a_value_that_a_stop_has_cut_is_not_whole(shape: Shape, stop: str, text: str | None, is_whole: bool) -> None:
+    result, _, _ = answer_of(tiny_engine(), shape, "Here:\n", stop=(stop,))
+    assert (result.finish, result.is_whole) == ("stop", is_whole)
+    assert stop not in result.text
+    assert text is None or result.text == text
+
+
+def test_a_stop_in_what_ends_a_value_behind_the_limit_is_a_stop() -> None:
+    result, _, prompt = answer_of(tiny_engine(), RECORD, "Here:\n", stop=("}",), max_tokens=1)
+    assert (result.finish, result.is_whole) == ("stop", False)
+    assert "}" not in tiny_engine().tokenizer.decode(prompt.flush())

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from tiny_engine import tiny_engine
 
-from promptlang.runtime.backend import ForeignPromptError, Generate, Prompt, Score, Select
+from promptlang.runtime.backend import ForeignPromptError, Generate, Prompt, Score, Select, Selected
 from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.requests import Answer, Cancelled, RequestError
@@ -166,6 +166,29 @@ def test_a_pin_before_an_answer_does_not_stop_healing(text: str) -> None:
     assert answers[1] == answers[3]
     assert answers[0].result == answers[2].result
     assert pinned.engine.tree.pinned > 0
+
+
+@pytest.mark.parametrize("rule", ["sum", "mean", "greedy"])
+def test_a_select_that_extends_nothing_is_scored_as_without_healing(rule: str) -> None:
+    texts = "The quick brown fox jumps over: ", "The quick brown fo"
+    assert [results(text, (".a", ".b c"), rule)[0] for text in texts] == [True, True]
+    equal, healed, plain = results("The quick brown fox ", ("fox", "dog"), rule)
+    assert not equal, "the options extend the space"
+    assert healed.logprob is not None is not plain.logprob
+
+
+def results(text: str, options: tuple[str, ...], rule: str) -> tuple[bool, Selected, Selected]:
+    """Whether a select is the same with and without healing, and both."""
+    found, prompts = [], []
+    for heal in (True, False):
+        backend = backend_of()
+        prompt = prompt_of(backend, text)
+        answer = backend.select(Select(prompt, options, Usage(), rule=rule, heal=heal))  # type: ignore[arg-type]
+        finish(backend)
+        assert answer.result is not None, answer.error
+        found.append(answer.result)
+        prompts.append(prompt.flush())
+    return found[0] == found[1] and prompts[0] == prompts[1], found[0], found[1]
 
 
 def test_a_pin_before_a_fork_is_kept_once_a_branch_computes_it() -> None:

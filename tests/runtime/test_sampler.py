@@ -112,10 +112,21 @@ def test_the_last_bits_of_the_logits_hardly_ever_turn_a_draw() -> None:
     assert turned <= 2
 
 
-def test_equals_stay_together_in_a_filter() -> None:
-    logits = logits_of({5: 1.0, 6: 1.0, 7: 1.0, 8: 0.0})
-    for sampling in ({"top_k": 1}, {"top_p": 0.01}):
-        assert set(drawn(logits, temperature=1.0, **sampling)) == {5, 6, 7}
+def test_of_equals_a_filter_keeps_as_many_as_it_may_those_with_the_lower_ids() -> None:
+    logits = logits_of({5: 1.0, 6: 1.0, 7: 1.0, 8: 0.0, 4: 2.0})
+    for sampling, kept in (
+        ({"top_k": 1}, {4}),
+        ({"top_k": 3}, {4, 5, 6}),
+        ({"top_p": 0.01}, {4}),
+        ({"top_p": 0.6}, {4, 5}),
+        ({"min_p": 0.3}, {4, 5, 6, 7}),
+    ):
+        assert set(drawn(logits, temperature=1.0, **sampling)) == kept
+    equal = torch.zeros(1, 40)
+    assert set(drawn(equal, temperature=1.0, top_k=1)) == {0}
+    assert set(drawn(equal, temperature=1.0, top_k=3)) == {0, 1, 2}
+    assert set(drawn(equal, temperature=1.0, top_p=0.05)) == {0, 1}
+    assert len(set(drawn(equal, temperature=1.0, min_p=1.0))) > 30
 
 
 def test_a_repeated_token_is_penalised_whatever_its_sign() -> None:

@@ -52,7 +52,7 @@ class Writer:
                 self.sequence.tokens.append(0)
             else:
                 self.release()
-                self.answer.finish(GeneratedTokens("", [], [], "length", True))
+                self.answer.finish(GeneratedTokens("", [], [], 0.0, "length", True))
 
     def release(self) -> None:
         self.sequence.release()

@@ -309,3 +309,30 @@ def test_no_model_library_is_loaded() -> None:
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []
+
+
+# Why an answer ended ------------------------------------------------------------------------------------------
+
+
+def test_every_text_and_number_says_why_it_ended(play: Player) -> None:
+    played = play(
+        """
+        type Team = "a" | "b"
+
+
+        program main() -> list[json]:
+            text = gen(max_tokens=3)
+            number = gen(int, logprobs=true)
+            team = gen(Team)
+            chosen = select("x", "y")
+            sure = gen(bool)
+            again = told(team, text)
+            return [text.finish, number.finish, number + 1, number.logprobs, team.finish, chosen.finish, sure, again]
+
+
+        program told(team: Team, text: str) -> str:
+            return text + team
+        """,
+        [Line("Once", finish="length"), Line("7", (-0.5,), "end"), Line("a", finish="done"), "y", "true"],
+    )
+    assert played.result == ["length", "end", 8, [-0.5], "done", "done", True, "Oncea"]

@@ -76,9 +76,46 @@ def test_a_character_is_shown_only_when_whole() -> None:
     assert answer.show() == "☃!"
 
 
-def test_a_character_cut_by_the_end_is_marked() -> None:
+def test_a_character_cut_by_the_end_is_left_out_with_all_its_tokens() -> None:
     answer = AnswerText()
-    assert push_all(answer, ["é".encode()[:1]]) == "�"
+    snowman = "☃".encode()
+    assert push_all(answer, [b"a", b"b" + snowman[:1], snowman[1:2]]) == "ab"
+    assert answer.text == "ab"
+    assert answer.kept_tokens() == (1, b"b")
+
+
+def test_the_longer_of_two_stops_that_end_together_is_never_shown() -> None:
+    answer = AnswerText(["END", "\nEND"])
+    shown = ""
+    for piece in (b"Fine", b".", b"\n", b"E", b"N", b"D"):
+        answer.push(piece)
+        shown += answer.show()
+    assert shown + answer.show(final=True) == answer.text == "Fine."
+
+
+def test_a_stop_that_begins_in_the_first_tokens_is_text_like_any_other() -> None:
+    answer = AnswerText(["ab", "bcdef"], min_tokens=3)
+    shown = []
+    for piece in (b"xab", b"ab", b"a", b"b", b"a"):
+        assert answer.push(piece) is False
+        shown.append(answer.show())
+    assert shown == ["xab", "ab", "a", "", "b"]
+    assert answer.push(b"b!") is True
+    assert answer.show(final=True) == ""
+    assert answer.text == "xabab" + "ab"
+    assert answer.kept_tokens() == (4, b"")
+
+
+def test_tokens_that_only_write_withdrawn_text_anew_are_none_of_the_answers() -> None:
+    answer = AnswerText([], withdrawn=b" is", min_tokens=1)
+    counts = []
+    for piece in (b" ", b"is", b" Paris", b"."):
+        answer.push(piece)
+        counts.append((answer.anew, answer.tokens))
+    assert counts == [(1, 0), (2, 0), (2, 1), (2, 2)]
+    longer = AnswerText([], withdrawn=b" is")
+    longer.push(b" isn't")
+    assert (longer.anew, longer.tokens) == (0, 1)
 
 
 @given(st.text("ab\né☃", max_size=30), st.lists(st.text("ab\n", min_size=1, max_size=3), max_size=3), st.data())
