@@ -58,7 +58,11 @@ program plan(question: str) -> list[str]:
             found = step.query
         else:
             found = "exactly ${step.expression}" if step.exact else step.expression
-    return [one.found for one in done] + [step.query for step in steps if not step.kind == "compute"]
+    return [one.found for one in done] + [
+        step.query
+        for step in steps
+        if not step.kind == "compute"
+    ]
 
 
 program first(question: str) -> Answer:
