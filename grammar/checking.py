@@ -1,7 +1,6 @@
 """Whether a shape can be a constraint, told without a tokenizer and without loading an engine where none is needed."""
 
-from promptlang.grammar.errors import explained
-from promptlang.grammar.limits import PARSER_LIMITS
+from promptlang.grammar.errors import NOTHING_LEGAL, ConstraintError
 from promptlang.grammar.notation import to_grammar
 from promptlang.grammar.shapes import ContextFree, Dict, List, Record, Schema, Shape, Union
 
@@ -32,8 +31,10 @@ def _is_written_elsewhere(shape: Shape) -> bool:
 
 
 def _check_grammar(grammar: str) -> None:
-    from llguidance import LLMatcher, LLParserLimits  # takes 80 ms to import, which most programs needn't wait for
+    # Takes 80 ms to import, which most programs needn't wait for.
+    from promptlang.grammar.acceptor import bytes_vocabulary
+    from promptlang.grammar.engines.earley import compile_grammar
 
-    message = LLMatcher.validate_grammar(grammar, limits=LLParserLimits(**PARSER_LIMITS, verbose_errors=False))
-    if message:
-        raise explained(message)
+    state = compile_grammar(grammar, bytes_vocabulary()).start()
+    if not state.can_end() and not state.mask().any():
+        raise ConstraintError(NOTHING_LEGAL)

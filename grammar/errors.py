@@ -7,11 +7,18 @@ class ConstraintError(Exception):
     """A specification that can't be compiled: `str()` says what and why, in one sentence for the program's author."""
 
 
+NOTHING_LEGAL = "no text is legal: a rule or a part leads only back to itself, so give it a way to end"
+
+
 def explained(message: str) -> ConstraintError:
     """An error of llguidance's, without its places in text that the author hasn't written, and in our words."""
     first = message.strip().partition("\n")[0]
     first = re.sub(r"^at \d+\(\d+\): |^\d+\(\d+\): ", "", first)
     first = first.replace("failed to compile JSON schema: ", "the JSON Schema can't be compiled: ")
+    if first.startswith("NoExtensionBias"):
+        return ConstraintError(NOTHING_LEGAL)
+    if first.startswith("panic"):
+        return ConstraintError("it is too large to be compiled: split it, or leave out what isn't needed")
     if "oneOf constraints are not supported" in first:
         return ConstraintError("oneOf of a JSON Schema can't be enforced where its options may overlap")
     if "Unsatisfiable schema: " in first:

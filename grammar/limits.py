@@ -6,6 +6,12 @@ PARSER_LIMITS = {"initial_lexer_fuel": 2_000_000, "max_lexer_states": 50_000, "m
 MOST_SPECIFICATION = 1_000_000
 """Characters of a schema or a grammar."""
 
+MOST_RULES = 1000
+"""Rules and tokens of a grammar: llguidance follows them by recursion, and a chain of 3,000 ends the process."""
+
+MOST_PROPERTIES = 2000
+"""Properties that one object of a schema names: twice as many take four times as long, 0.3 s at this count."""
+
 MOST_SCHEMA_PARTS = 20_000
 """Parts of a schema, and cases that its keywords make when they are rewritten."""
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.json_schema.schema import prepare
-from promptlang.grammar.limits import MOST_SPECIFICATION
+from promptlang.grammar.limits import MOST_RULES, MOST_SPECIFICATION
 from promptlang.grammar.regular.regex import Characters, Regex, can_begin_with, literal, to_text
 from promptlang.grammar.regular.scalars import TEXT, bare, json_string, quoted
 from promptlang.grammar.shapes import (
@@ -32,6 +32,9 @@ from promptlang.grammar.shapes import (
 
 QUOTED = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/(?:\\.|[^/\\\n])+/')
 """Strings, comments and expressions in a grammar."""
+
+RULE = re.compile(r"^[ \t]*[?!]*[A-Za-z_][A-Za-z0-9_]*[^\n:|%]*:", re.MULTILINE)
+"""Where a rule or a token begins."""
 
 BRACKETS = Characters.of([(ord("{"),) * 2, (ord("["),) * 2])
 
@@ -108,7 +111,11 @@ def _behind(prefix: str, grammar: str) -> str:
 def _check_text(grammar: str) -> None:
     if len(grammar) > MOST_SPECIFICATION:
         raise ConstraintError(f"the grammar is longer than {MOST_SPECIFICATION} characters")
-    if "<" in QUOTED.sub("", grammar):
+    bare_text = QUOTED.sub("", grammar)
+    rules = len(RULE.findall(bare_text))
+    if rules > MOST_RULES:
+        raise ConstraintError(f"the grammar has {rules} rules and tokens, more than {MOST_RULES}: write some in others")
+    if "<" in bare_text:
         raise ConstraintError("a control token (<...>) in a grammar is not supported: answers are text")
 
 

@@ -88,13 +88,18 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def validate(shape: Shape, value: Any) -> None:
+def validate(shape: Shape, value: Any, enclosing: Mapping[str, Record] | None = None) -> None:
     """Check JSON data against a shape.
+
+    Args:
+        shape: which.
+        value: the data.
+        enclosing: records around this place, by name (for recursive ones).
 
     Raises:
         ValueError: it doesn't fit; `str()` says where (`lines[2].name`), what was expected, and what there is.
     """
-    _fit(shape, value, "", {})
+    _fit(shape, value, "", enclosing or {})
 
 
 def _fit(shape: Shape, value: Any, place: str, records: Mapping[str, Record]) -> Any:
@@ -126,7 +131,20 @@ def _first_fit(options: tuple[Shape, ...], value: Any, place: str, records: Mapp
             return _fit(option, value, place, records)
         except ValueError:
             continue
+    meant = [record for option in options if (record := _tagged(option, value, records)) is not None]
+    if len(meant) == 1:
+        return _fit(meant[0], value, place, records)
     raise _misfit(place, f"expected {describe(Union(options))}, not {_show(value)}")
+
+
+def _tagged(option: Shape, value: Any, records: Mapping[str, Record]) -> Record | None:
+    """A record whose constants the data has: it is meant, whatever else is wrong with it."""
+    record = records[option.name] if isinstance(option, Recursive) else option
+    if not isinstance(record, Record) or not isinstance(value, dict):
+        return None
+    tags = [field for field in record.fields if isinstance(field.shape, Constant)]
+    is_meant = tags and all(_is_scalar_of(tag.shape, value.get(tag.name)) for tag in tags)
+    return record if is_meant else None
 
 
 def _fit_record(record: Record, value: dict[str, Any], place: str, records: Mapping[str, Record]) -> dict[str, Any]:

@@ -51,7 +51,7 @@ SINCE_6 = {"const", "contains", "propertyNames"}
 
 COUNTS = {f"{bound}{what}" for bound in ("min", "max") for what in ("Length", "Items", "Properties", "Contains")}
 NUMBERS = {"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"}
-TEXTS = {"$anchor", "$dynamicAnchor", "$dynamicRef", "$ref", "format", "pattern"}
+TEXTS = {"$anchor", "$dynamicAnchor", "$dynamicRef", "$ref", "$schema", "format", "pattern"}
 
 
 def checked(schema: Any, depth: int = DEEPEST_PART) -> Any:

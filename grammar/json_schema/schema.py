@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from promptlang.grammar.errors import ConstraintError
+from promptlang.grammar.json_schema.circles import check_circles
 from promptlang.grammar.json_schema.document import FORMATS_ENFORCED, FORMATS_REFUSED, Document
 from promptlang.grammar.json_schema.drafts import check_chain, in_newest_draft, with_parts, with_used_definitions
 from promptlang.grammar.json_schema.rewriting import rewritten
-from promptlang.grammar.limits import MOST_SPECIFICATION
+from promptlang.grammar.limits import MOST_PROPERTIES, MOST_SPECIFICATION
 
 OPTIONS: dict[str, Any] = {"whitespace_flexible": False, "json_allowed_escapes": 'nrbtf\\"'}
 """No white space, and no `\\uXXXX`: a key written with it would not be taken for the property it names."""
@@ -51,6 +52,8 @@ def prepare(text: str, spaced: bool = False) -> str:
     """
     whole = in_newest_draft(_load(text))
     schema = with_used_definitions(whole) if isinstance(whole, dict) else whole
+    if isinstance(schema, dict):
+        check_circles(schema)
     ready = _prepared(schema, Document(schema))
     if not isinstance(ready, dict):
         ready = {} if ready else {"anyOf": [False]}
@@ -72,6 +75,11 @@ def _prepared(schema: Any, document: Document) -> Any:
     if not isinstance(schema, dict):
         return schema
     document.spend()
+    named = len(schema.get("properties", {}))
+    if named > MOST_PROPERTIES:
+        raise ConstraintError(
+            f'"properties" of a JSON Schema names {named}, more than {MOST_PROPERTIES}: put some into objects inside it'
+        )
     with document.deeper("$ref"):
         if not document.types(schema):
             return False

@@ -18,6 +18,7 @@ from promptlang.checker.statics import (
     Static,
     Variable,
     join_scopes,
+    joined,
     may_be,
     name_of,
     static_of,
@@ -289,12 +290,14 @@ class BodyChecker:
 
     def _if(self, statement: ast.If, scope: Scope, context: Context) -> None:
         ends: list[Scope | None] = []
+        rest = scope
         for condition, body in statement.branches:
-            self._inference.type_of(condition, scope)
-            self._scope = scope.inner()
+            self._inference.type_of(condition, rest)
+            self._scope = self._inference.narrowed(condition, True, rest).inner()
             self._block(body, context)
             ends.append(self._scope)
-        self._scope = scope.inner()
+            rest = self._inference.narrowed(condition, False, rest)
+        self._scope = rest.inner()
         self._block(statement.otherwise, context)
         self._scope = join_scopes(scope, [*ends, self._scope])
 
@@ -309,6 +312,7 @@ class BodyChecker:
         if statement.limit is not None:
             self._count(statement.limit, "the limit", scope)
         is_true = isinstance(statement.condition, ast.Literal) and bool(statement.condition.value)
+        inner = self._inference.narrowed(statement.condition, True, inner)
         exits = self._loop(statement.body, scope, inner, context, is_true)
         returns = any(isinstance(each, ast.Return) for each in statements_of(statement.body))
         if is_true and statement.limit is None and not exits.breaks and not returns:
@@ -343,6 +347,7 @@ class BodyChecker:
         self._inference.expect(statement.retries, shapes.Int(0, MOST_RETRIES), "`retry`", scope, wanted)
         if statement.message is not None:
             self._inference.expect(statement.message, shapes.Str(), "the message of `require`", scope)
+        self._goes_on_where(statement.condition, scope)
         if isinstance(statement.retries, ast.Literal) and statement.retries.value == 0:
             return
         found = checkpoint(block, index, statement.condition, self._variables, self._checked, self._adopted)
@@ -426,6 +431,11 @@ class BodyChecker:
                 self._count(count, "how many branches to keep", scope)
             case ast.KeepWhere(condition=condition):
                 self._inference.type_of(condition, scope)
+                self._goes_on_where(condition, scope)
+
+    def _goes_on_where(self, condition: ast.Expression, scope: Scope) -> None:
+        """Narrow variables by a condition without which nothing goes on."""
+        scope.own |= joined(scope, [self._inference.narrowed(condition, True, scope).inner()])
 
     def _adopt(self, statement: ast.Adopt, scope: Scope, context: Context) -> None:
         static = self._inference.type_of(statement.branch, scope)

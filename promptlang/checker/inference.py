@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 
 from promptlang.checker.names import Names
+from promptlang.checker.narrowing import narrowed, which_of
 from promptlang.checker.operators import METHOD_RESULTS, Operators, function_result
 from promptlang.checker.statics import (
     AnswerType,
@@ -28,7 +29,7 @@ from promptlang.grammar.shapes import Shape, describe
 from promptlang.syntax import ast
 from promptlang.syntax.walk import dotted_name, positional
 from promptlang.values.builtins import FUNCTIONS, METHODS
-from promptlang.values.types import field_shape, shape_of, union
+from promptlang.values.types import field_shape, options_of, shape_of, union
 from promptlang.values.values import RecordType
 
 _STR, _INT, _FLOAT, _BOOL = shapes.Str(), shapes.Int(), shapes.Float(), shapes.Bool()
@@ -102,15 +103,16 @@ class Inference:
                 return self._operators.sliced(self.type_of(value, scope))
             case ast.Unary(operator=operator, operand=operand):
                 return self._operators.unary(operator, self.type_of(operand, scope), expression.span)
-            case ast.Logic(operands=operands):
-                return reduce(join, [self.type_of(operand, scope) for operand in operands])
+            case ast.Logic(operator=operator, operands=operands):
+                return self._logic(operator, operands, scope)
             case ast.Arithmetic():
                 return self._arithmetic(expression, scope)
             case ast.Comparison():
                 return self._comparison(expression, scope)
             case ast.Conditional(condition=condition, then=then, otherwise=otherwise):
                 self.type_of(condition, scope)
-                return join(self.type_of(then, scope), self.type_of(otherwise, scope))
+                holds, fails = (self.narrowed(condition, outcome, scope) for outcome in (True, False))
+                return join(self.type_of(then, holds), self.type_of(otherwise, fails))
             case ast.ListDisplay(items=items):
                 return _list_of([self.type_of(item, scope) for item in items], len(items))
             case ast.DictDisplay(items=items):
@@ -128,6 +130,10 @@ class Inference:
         found = self.type_of(expression, scope)
         if not may_be(found, wanted):
             self._report(faults.wrong_type(expression.span, what, in_words or describe(wanted), name_of(found)))
+
+    def narrowed(self, condition: ast.Expression, holds: bool, scope: Scope) -> Scope:
+        """The variables where a condition holds, or doesn't (see `narrowing.narrowed`)."""
+        return narrowed(condition, holds, scope, self._names.constants)
 
     # Names -------------------------------------------------------------------------------------------
 
@@ -161,6 +167,8 @@ class Inference:
         if name in ("probs", "scores"):
             self._reads_scores(owner)
         place = Span(expression.span.source, expression.span.end - len(name), expression.span.end)
+        if name == "finish" and kind_of(owner) in ("str", "int", "float"):
+            return shapes.Str()  # an answer has it; whether a text or a number is one shows when it runs
         match owner:
             case AnswerType() if name in owner.extras:
                 return owner.extras[name]
@@ -175,10 +183,28 @@ class Inference:
             case shapes.Record():
                 names = [item.name for item in owner.fields]
                 return field_shape(owner, name) if name in names else self._no_part(place, owner.name, name, names)
-        if name == "finish" and kind_of(owner) in ("str", "int", "float"):
-            return shapes.Str()  # an answer has it; whether a text or a number is one shows when it runs
+            case shapes.Union():
+                return self._part_of_union(owner, expression, place)
         if owner is not None and kind_of(owner) is not None:
             self._no_part(place, name_of(owner), name, list(owner.extras) if isinstance(owner, AnswerType) else [])
+        return None
+
+    def _part_of_union(self, owner: shapes.Union, expression: ast.Attribute, span: Span) -> Static:
+        """A field that every record of a union has; options of other kinds have none, which is told at run time."""
+        options, name = options_of(owner), expression.name
+        if any(isinstance(option, shapes.AnyJson | shapes.Schema) for option in options):
+            return None
+        records = [option for option in options if isinstance(option, shapes.Record)]
+        having = [record for record in records if any(item.name == name for item in record.fields)]
+        if not having:
+            return self._no_part(
+                span, name_of(owner), name, [item.name for record in records for item in record.fields]
+            )
+        if len(having) == len(records):
+            return reduce(join, [static_of(field_shape(record, name)) for record in having])
+        lacking = [record.name for record in records if record not in having]
+        question = which_of(expression.value.span.text, having, records)
+        self._report(faults.some_lack_field(span, name, [record.name for record in having], lacking, question))
         return None
 
     def _no_part(self, span: Span, owner: str, name: str, known: list[str]) -> Static:
@@ -210,6 +236,14 @@ class Inference:
         return None
 
     # Operators ---------------------------------------------------------------------------------------
+
+    def _logic(self, operator: str, operands: Sequence[ast.Expression], scope: Scope) -> Static:
+        """An operand is worked out where those before it hold (`and`), or don't (`or`)."""
+        types = list[Static]()
+        for operand in operands:
+            types.append(self.type_of(operand, scope))
+            scope = self.narrowed(operand, operator == "and", scope)
+        return reduce(join, types)
 
     def _arithmetic(self, expression: ast.Arithmetic, scope: Scope) -> Static:
         left = self.type_of(expression.first, scope)
@@ -244,6 +278,7 @@ class Inference:
         self.bind_items(expression.targets, expression.iterable, inner, scope)
         if expression.condition is not None:
             self.type_of(expression.condition, inner)
+            inner = self.narrowed(expression.condition, True, inner)
         item = self.type_of(expression.item, inner)
         shape = None if isinstance(item, AnswerType) else shape_of_static(item)
         return None if shape is None else shapes.List(shape)

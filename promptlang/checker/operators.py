@@ -18,7 +18,7 @@ from promptlang.diagnostics.source import Span
 from promptlang.grammar import shapes
 from promptlang.grammar.shapes import Shape, describe
 from promptlang.syntax import ast
-from promptlang.values.types import assignable, union
+from promptlang.values.types import assignable, options_of, union
 
 _STR, _INT, _FLOAT, _BOOL = shapes.Str(), shapes.Int(), shapes.Float(), shapes.Bool()
 _TEXTS = shapes.List(_STR)
@@ -140,16 +140,12 @@ def function_result(name: str, types: Sequence[Static]) -> Static:
     return _RESULTS.get(name)
 
 
-def _options(shape: Shape) -> tuple[Shape, ...]:
-    return shape.options if isinstance(shape, shapes.Union) else (shape,)
-
-
 def _overlap(first: Shape, second: Shape) -> bool:
     """Whether two shapes have a value in common, as far as that can be told."""
     return any(
         assignable(a, b) or assignable(b, a) or _is_number_twice(a, b)
-        for a in _options(first)
-        for b in _options(second)
+        for a in options_of(first)
+        for b in options_of(second)
     )
 
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from promptlang.grammar import shapes
 from promptlang.grammar.shapes import Shape, describe
-from promptlang.values.types import assignable, union
+from promptlang.values.types import assignable, field_shape, options_of, union, with_field
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,29 @@ def join(first: Static, second: Static) -> Static:
         return AnswerType(union((first.shape, second.shape)), extras, first.selects | second.selects)
     if first is None or second is None or isinstance(first, AnswerType | BranchType | BranchesType | ArmsType):
         return None
-    return None if isinstance(second, AnswerType | BranchType | BranchesType | ArmsType) else union((first, second))
+    return (
+        None
+        if isinstance(second, AnswerType | BranchType | BranchesType | ArmsType)
+        else _merged(union((first, second)))
+    )
+
+
+def _merged(shape: Shape) -> Shape:
+    """A union in which a record stands once, with all that its fields may be: they are narrowed one by one."""
+    merged: dict[object, Shape] = {}
+    for option in options_of(shape):
+        key: object = option
+        if isinstance(option, shapes.Record):
+            key = (option.name, *(item.name for item in option.fields))
+            known = merged.get(key, option)
+            assert isinstance(known, shapes.Record)
+            for item in option.fields if known != option else ():
+                known = with_field(
+                    known, item.name, _merged(union((field_shape(known, item.name), field_shape(option, item.name))))
+                )
+            option = known
+        merged[key] = option
+    return union(merged.values())
 
 
 @dataclass(frozen=True)
@@ -201,6 +223,10 @@ class Scope:
     def bind(self, name: str, static: Static) -> None:
         self.own[name] = Variable(static)
 
+    def inside(self, start: "Scope") -> set[str]:
+        """The names of what was bound or narrowed in a scope that began at `start`."""
+        return {name for layer in takewhile(lambda layer: layer is not start, self.layers) for name in layer.own}
+
     def since(self, start: "Scope") -> "Scope":
         """A copy of what was bound from the start of a block on, in it and in the blocks in it."""
         layers = [*takewhile(lambda layer: layer is not start, self.layers), start]
@@ -218,10 +244,22 @@ def join_scopes(start: Scope, ends: Sequence[Scope | None]) -> Scope | None:
     reached = [end for end in ends if end is not None]
     if not reached:
         return None
-    names = dict.fromkeys(name for end in reached for name in end.own)
-    start.own |= {name: _join_variables([end.get(name) for end in reached]) for name in names}
+    start.own |= joined(start, reached)
     start.opens = start.opens or any(end.opens for end in reached)
     return start
+
+
+def joined(start: Scope, ends: Sequence[Scope]) -> dict[str, Variable]:
+    """The variables that some way bound, or all of them narrowed, as they are where the ways meet.
+
+    Args:
+        start: where the ways part.
+        ends: a scope in `start` for each way.
+    """
+    changed = [end.inside(start) for end in ends]
+    names = dict.fromkeys(name for end in ends for name in end.own)
+    names |= {name: None for name in changed[0] if all(name in other for other in changed)}
+    return {name: _join_variables([end.get(name) for end in ends]) for name in names}
 
 
 def _join_variables(ways: Sequence[Variable | None]) -> Variable:

@@ -200,6 +200,16 @@ def unknown_field(span: Span, owner: str, name: str, known: Iterable[str]) -> Di
     return Diagnostic("PL107", f"{owner} has no `{name}`", span, fix=fix)
 
 
+def some_lack_field(span: Span, name: str, having: list[str], lacking: list[str], question: str | None) -> Diagnostic:
+    fix = (
+        f"ask first which it is: `if {question}:`"
+        if question
+        else 'give each record a tag, as `kind: "a"`, and ask for it first'
+    )
+    message = f"only {' and '.join(having)} ha{'s' if len(having) == 1 else 've'} `{name}`, not {' or '.join(lacking)}"
+    return Diagnostic("PL107", message, span, fix=fix)
+
+
 def not_a_value(span: Span, name: str, what: str) -> Diagnostic:
     return Diagnostic("PL108", f"`{name}` is a {what}, not a value", span)
 

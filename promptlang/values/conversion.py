@@ -105,16 +105,17 @@ def from_json(shape: Shape, data: Any, enclosing: Mapping[str, shapes.Record] | 
         case shapes.Dict(value=inner) if isinstance(data, dict):
             return {key: from_json(inner, element, known) for key, element in data.items()}
         case shapes.Union(options=options):
-            return from_json(_matching(options, data), data, known)
+            return from_json(_matching(options, data, known), data, known)
         case shapes.Float() if isinstance(data, int) and not isinstance(data, bool):
             return float(data)
     return data  # type: ignore[no-any-return]
 
 
-def _matching(options: tuple[Shape, ...], data: Any) -> Shape:
+def _matching(options: tuple[Shape, ...], data: Any, enclosing: Mapping[str, shapes.Record]) -> Shape:
+    """The first option that the data fits."""
     for option in options:
         try:
-            validate(option, data)
+            validate(option, data, enclosing)
         except ValueError:
             continue
         return option

@@ -34,9 +34,24 @@ def union(shapes: Iterable[Shape]) -> Shape:
     return next(iter(options)) if len(options) == 1 else Union(tuple(options))
 
 
+def options_of(shape: Shape) -> tuple[Shape, ...]:
+    """The options of a union and of those inside it; another shape is its own one option."""
+    if not isinstance(shape, Union):
+        return (shape,)
+    return tuple(inner for option in shape.options for inner in options_of(option))
+
+
 def field_shape(record: Record, name: str) -> Shape:
     """The shape of a record's field, uses of the record itself filled in."""
     return unfolded(next(field.shape for field in record.fields if field.name == name), record)
+
+
+def with_field(record: Record, name: str, shape: Shape) -> Record:
+    """A record one of whose fields has another shape; uses of the record itself mean what they meant."""
+    if field_shape(record, name) == shape:
+        return record
+    shapes = {field.name: field_shape(record, field.name) for field in record.fields} | {name: shape}
+    return Record(record.name, tuple(Field(field.name, shapes[field.name], field.required) for field in record.fields))
 
 
 @cache

@@ -22,6 +22,7 @@ from promptlang.grammar.shapes import (
     Null,
     Pattern,
     Record,
+    Recursive,
     Schema,
     Shape,
     Str,
@@ -168,3 +169,14 @@ def test_data_that_does_not_fit(shape: Shape, value: Any) -> None:
 @given(data=st.data())
 def test_every_value_of_a_shape_fits_it(shape: Shape, data: st.DataObject) -> None:
     validate(shape, data.draw(values(shape)))
+
+
+LEAF = Record("Leaf", (Field("kind", Constant("leaf")), Field("size", Int())))
+NODE = Record("Node", (Field("kind", Constant("node")), Field("inner", Union((LEAF, Recursive("Node"))))))
+
+
+def test_what_is_wrong_with_a_tagged_record_is_said_of_the_record_that_is_meant() -> None:
+    with pytest.raises(ValueError, match=r"^inner\.inner\.size: expected int"):
+        validate(NODE, {"kind": "node", "inner": {"kind": "node", "inner": {"kind": "leaf", "size": "large"}}})
+    with pytest.raises(ValueError, match="expected Leaf"):
+        validate(Union((LEAF, NODE)), {"kind": "twig"})
