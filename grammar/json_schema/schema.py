@@ -5,6 +5,7 @@ a few that it would take too lightly are refused.
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,6 +22,17 @@ OPTIONS: dict[str, Any] = {"whitespace_flexible": False, "json_allowed_escapes":
 
 SPACED = {"item_separator": ", ", "key_separator": ": "}
 """A space behind each comma and colon."""
+
+MOST_EXACT = 1 << 53
+"""Up to here every whole number is a float."""
+
+FARTHEST = {
+    "minimum": -MOST_EXACT,
+    "exclusiveMinimum": -MOST_EXACT,
+    "maximum": MOST_EXACT,
+    "exclusiveMaximum": MOST_EXACT,
+}
+"""What a bound beyond is drawn in to."""
 
 CONTROLS = re.compile(r"[\x00-\x07\x0b\x0e-\x1f]")
 """The characters that JSON can write in no other way."""
@@ -65,9 +77,16 @@ def _load(text: str) -> Any:
     if len(text) > MOST_SPECIFICATION:
         raise ConstraintError(f"the schema is longer than {MOST_SPECIFICATION} characters")
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError) as error:
         raise ConstraintError(f"the schema is not JSON: {error}") from error
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ConstraintError(f"{text} in a JSON Schema is no number, or too large: 1e308 is about the largest")
+    return number
 
 
 def _prepared(schema: Any, document: Document) -> Any:
@@ -128,6 +147,30 @@ def _with_sure_counts(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
+def _with_exact_numbers(schema: dict[str, Any]) -> dict[str, Any]:
+    """llguidance reckons with floats, which hold every whole number up to 2^53: bounds beyond it are drawn in."""
+    for value in _numbers([schema.get("const"), schema.get("enum")]):
+        if isinstance(value, int) and abs(value) > MOST_EXACT:
+            raise ConstraintError(f"the number {value} of a JSON Schema can't be enforced: it is beyond 2^53")
+    ready = dict(schema)
+    for keyword, farthest in FARTHEST.items():
+        bound = schema.get(keyword)
+        if bound is not None and abs(bound) > MOST_EXACT:
+            if (bound > 0) is not (farthest > 0):
+                raise ConstraintError(f'"{keyword}": {bound} of a JSON Schema can\'t be enforced: it is beyond 2^53')
+            ready[keyword] = farthest
+    return ready
+
+
+def _numbers(value: Any) -> Iterator[Any]:
+    """All numbers in some data."""
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(item)
+    elif isinstance(value, int | float):
+        yield value
+
+
 def _with_short_escapes(schema: dict[str, Any]) -> dict[str, Any]:
     """Strings that must be given exactly can't hold what only `\\uXXXX` writes: llguidance would leave it out."""
     for keyword in ("const", "enum", "properties", "required"):
@@ -185,6 +228,7 @@ STEPS: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
     _without_idle_keywords,
     _with_known_format,
     _with_sure_counts,
+    _with_exact_numbers,
     _with_short_escapes,
     _with_sure_sets,
 )
