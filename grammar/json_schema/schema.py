@@ -12,7 +12,7 @@ from typing import Any
 
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.json_schema.circles import check_circles
-from promptlang.grammar.json_schema.document import FORMATS_ENFORCED, FORMATS_REFUSED, Document
+from promptlang.grammar.json_schema.document import FORMATS_ENFORCED, FORMATS_REFUSED, Document, stated_types
 from promptlang.grammar.json_schema.drafts import check_chain, in_newest_draft, with_parts, with_used_definitions
 from promptlang.grammar.json_schema.rewriting import rewritten
 from promptlang.grammar.limits import MOST_PROPERTIES, MOST_SPECIFICATION
@@ -22,6 +22,13 @@ OPTIONS: dict[str, Any] = {"whitespace_flexible": False, "json_allowed_escapes":
 
 SPACED = {"item_separator": ", ", "key_separator": ": "}
 """A space behind each comma and colon."""
+
+_LEAP_YEAR = "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
+_DAYS = (
+    f"([0-9]{{4}}-(0[13-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])|[0-9]{{4}}-02-(0[1-9]|1[0-9]|2[0-8])|{_LEAP_YEAR}-02-29)"
+)
+DATES = {"date": f"^{_DAYS}$", "date-time": f"^{_DAYS}[Tt]"}
+"""What llguidance's formats allow too much of: the 29th of February is only in leap years."""
 
 MOST_EXACT = 1 << 53
 """Up to here every whole number is a float."""
@@ -132,6 +139,8 @@ def _with_known_format(schema: dict[str, Any]) -> dict[str, Any]:
     name = schema.get("format")
     if name in FORMATS_REFUSED:
         raise ConstraintError(f'the format "{name}" of a JSON Schema can\'t be enforced')
+    if name in DATES and "string" in stated_types(schema):
+        return {**schema, "allOf": [*schema.get("allOf", []), {"pattern": DATES[name]}]}
     known = name is None or name in FORMATS_ENFORCED
     return schema if known else {key: value for key, value in schema.items() if key != "format"}
 

@@ -100,3 +100,15 @@ def test_infinity_is_no_number(shape: Shape) -> None:
         read(shape, "[1e400]" if isinstance(shape, List) else "1e400")
     with pytest.raises(ValueError, match="expected"):
         validate(shape, [math.inf] if isinstance(shape, List) else math.inf)
+
+
+@pytest.mark.parametrize(("name", "rest"), [("date", ""), ("date-time", "T10:00:00Z")])
+def test_the_29th_of_february_is_in_leap_years_only(name: str, rest: str) -> None:
+    constraint = compile_constraint(Schema(json.dumps({"type": "string", "format": name})), bytes_vocabulary())
+    days = ["2023-02-28", "2023-02-29", "2024-02-29", "1900-02-29", "2000-02-29", "2023-12-31", "2023-04-31"]
+    assert [day for day in days if _allows(constraint, f'"{day}{rest}"')] == [
+        "2023-02-28",
+        "2024-02-29",
+        "2000-02-29",
+        "2023-12-31",
+    ]
