@@ -79,9 +79,16 @@ def _read_scalar(shape: Shape, text: str) -> Any:
 
 def _load(text: str) -> Any:
     try:
-        return json.loads(text, parse_float=Written, parse_constant=_refuse_constant)
+        return json.loads(text, parse_float=_written, parse_constant=_refuse_constant)
     except RecursionError as error:
         raise ValueError("the JSON nests too deep to be read") from error
+
+
+def _written(text: str) -> Written:
+    number = Written(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is too large a number")
+    return number
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -165,6 +172,8 @@ def _fit_record(record: Record, value: dict[str, Any], place: str, records: Mapp
 def _fit_schema(text: str, value: Any, place: str) -> Any:
     from promptlang.grammar.json_schema.instances import check_instance  # loaded only where a program uses a schema
 
+    if not _is_json(value):
+        raise _misfit(place, f"expected JSON, not {_show(value)}")
     try:
         check_instance(text, value)
     except ValueError as error:

@@ -54,8 +54,9 @@ def _asked(root: dict[str, Any], part: dict[str, Any]) -> Iterator[tuple[str, di
                 yield f'{keyword}": "{reference}', target
     for keyword in OF_THE_SAME_VALUE:
         value = part.get(keyword)
-        is_named = keyword == "dependentSchemas" and isinstance(value, dict)
-        for following in value.values() if is_named else value if isinstance(value, list) else [value]:
+        if keyword == "dependentSchemas" and isinstance(value, dict):
+            value = list(value.values())
+        for following in value if isinstance(value, list) else [value]:
             if isinstance(following, dict):
                 yield keyword, following
 

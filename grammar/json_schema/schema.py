@@ -5,13 +5,14 @@ a few that it would take too lightly are refused.
 """
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.json_schema.circles import check_circles
-from promptlang.grammar.json_schema.document import FORMATS_ENFORCED, FORMATS_REFUSED, Document
+from promptlang.grammar.json_schema.document import FORMATS_ENFORCED, FORMATS_REFUSED, Document, stated_types
 from promptlang.grammar.json_schema.drafts import check_chain, in_newest_draft, with_parts, with_used_definitions
 from promptlang.grammar.json_schema.rewriting import rewritten
 from promptlang.grammar.limits import MOST_PROPERTIES, MOST_SPECIFICATION
@@ -21,6 +22,24 @@ OPTIONS: dict[str, Any] = {"whitespace_flexible": False, "json_allowed_escapes":
 
 SPACED = {"item_separator": ", ", "key_separator": ": "}
 """A space behind each comma and colon."""
+
+_LEAP_YEAR = "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
+_DAYS = (
+    f"([0-9]{{4}}-(0[13-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])|[0-9]{{4}}-02-(0[1-9]|1[0-9]|2[0-8])|{_LEAP_YEAR}-02-29)"
+)
+DATES = {"date": f"^{_DAYS}$", "date-time": f"^{_DAYS}[Tt]"}
+"""What llguidance's formats allow too much of: the 29th of February is only in leap years."""
+
+MOST_EXACT = 1 << 53
+"""Up to here every whole number is a float."""
+
+FARTHEST = {
+    "minimum": -MOST_EXACT,
+    "exclusiveMinimum": -MOST_EXACT,
+    "maximum": MOST_EXACT,
+    "exclusiveMaximum": MOST_EXACT,
+}
+"""What a bound beyond is drawn in to."""
 
 CONTROLS = re.compile(r"[\x00-\x07\x0b\x0e-\x1f]")
 """The characters that JSON can write in no other way."""
@@ -65,9 +84,16 @@ def _load(text: str) -> Any:
     if len(text) > MOST_SPECIFICATION:
         raise ConstraintError(f"the schema is longer than {MOST_SPECIFICATION} characters")
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError) as error:
         raise ConstraintError(f"the schema is not JSON: {error}") from error
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ConstraintError(f"{text} in a JSON Schema is no number, or too large: 1e308 is about the largest")
+    return number
 
 
 def _prepared(schema: Any, document: Document) -> Any:
@@ -113,6 +139,8 @@ def _with_known_format(schema: dict[str, Any]) -> dict[str, Any]:
     name = schema.get("format")
     if name in FORMATS_REFUSED:
         raise ConstraintError(f'the format "{name}" of a JSON Schema can\'t be enforced')
+    if name in DATES and "string" in stated_types(schema):
+        return {**schema, "allOf": [*schema.get("allOf", []), {"pattern": DATES[name]}]}
     known = name is None or name in FORMATS_ENFORCED
     return schema if known else {key: value for key, value in schema.items() if key != "format"}
 
@@ -126,6 +154,30 @@ def _with_sure_counts(schema: dict[str, Any]) -> dict[str, Any]:
             f"minProperties: {least} of a JSON Schema can't be enforced beyond its required properties"
         )
     return schema
+
+
+def _with_exact_numbers(schema: dict[str, Any]) -> dict[str, Any]:
+    """llguidance reckons with floats, which hold every whole number up to 2^53: bounds beyond it are drawn in."""
+    for value in _numbers([schema.get("const"), schema.get("enum")]):
+        if isinstance(value, int) and abs(value) > MOST_EXACT:
+            raise ConstraintError(f"the number {value} of a JSON Schema can't be enforced: it is beyond 2^53")
+    ready = dict(schema)
+    for keyword, farthest in FARTHEST.items():
+        bound = schema.get(keyword)
+        if bound is not None and abs(bound) > MOST_EXACT:
+            if (bound > 0) is not (farthest > 0):
+                raise ConstraintError(f'"{keyword}": {bound} of a JSON Schema can\'t be enforced: it is beyond 2^53')
+            ready[keyword] = farthest
+    return ready
+
+
+def _numbers(value: Any) -> Iterator[Any]:
+    """All numbers in some data."""
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(item)
+    elif isinstance(value, int | float):
+        yield value
 
 
 def _with_short_escapes(schema: dict[str, Any]) -> dict[str, Any]:
@@ -185,6 +237,7 @@ STEPS: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
     _without_idle_keywords,
     _with_known_format,
     _with_sure_counts,
+    _with_exact_numbers,
     _with_short_escapes,
     _with_sure_sets,
 )
