@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from promptlang.cli.errors import CommandError
+from promptlang.cli.files import refuse_special
 from promptlang.cli.passes import passes_named
 from promptlang.session.program import Program
 from promptlang.session.program_file import ChoiceError, ProgramFile
@@ -107,6 +108,7 @@ def _refuse_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _json_arguments(args: str) -> dict[str, Any]:
     text = args
     if args.startswith("@"):
+        refuse_special(args[1:], "--args", "give a file, or the JSON itself")
         try:
             text = Path(args[1:]).read_text(encoding="utf-8-sig")
         except OSError as error:

@@ -1,5 +1,6 @@
 """`promptlang fmt`: programs in the one layout."""
 
+import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -62,7 +63,7 @@ def fmt(files: Sequence[str], *, writes: bool) -> ExitCode:
 
 def _names(files: Sequence[str]) -> Iterator[str]:
     for file in files:
-        if not Path(file).is_dir():
+        if not os.path.isdir(file):
             yield file
             continue
         inside = [path for path in Path(file).rglob("*.pl") if not _is_hidden(path.relative_to(file))]

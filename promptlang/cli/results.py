@@ -58,6 +58,22 @@ class ResultsFile:
             )
         return cls(path, len(lines), len(data) - len(rest))
 
+    def refuse_unwritable(self) -> None:
+        """Find out whether it can be written before anything else is done; it stays as it is.
+
+        Raises:
+            CommandError: it can't.
+        """
+        is_there = os.path.exists(self.path)
+        if is_there and not os.path.isfile(self.path):
+            return  # to open a pipe is to have been its writer
+        try:
+            self.path.open("a").close()
+            if not is_there:
+                self.path.resolve().unlink()  # where it is a link, what it made
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+
     @contextmanager
     def opened(self) -> Iterator[TextIO]:
         """The file, to be written to; what it does not keep is gone.
@@ -70,12 +86,16 @@ class ResultsFile:
             if self.rows:
                 stream.truncate(self.size)
         except OSError as error:
-            raise CommandError(f"--out: {self.path} can't be written: {error.strerror}") from error
+            raise _unwritable(self.path, error) from error
         try:
             yield stream
         finally:
             with suppress(OSError):  # every row was flushed; where that failed, it was said
                 stream.close()
+
+
+def _unwritable(path: Path, error: OSError) -> CommandError:
+    return CommandError(f"--out: {path} can't be written: {error.strerror}")
 
 
 def _is_result(line: bytes, number: int, heading: Heading) -> bool:

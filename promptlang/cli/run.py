@@ -1,9 +1,7 @@
 """`promptlang run`: everything that must be right before a model is loaded."""
 
 import os
-import sys
 from collections.abc import Iterable, Iterator
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,7 +65,7 @@ def run(options: RunOptions) -> ExitCode:
     if options.out is not None:
         refuse_overwriting(options.out, _read_by(options, file))
     program = chosen(file, options.program, options.passes)
-    with redirect_stdout(sys.stderr):
+    with output.apart() as output:
         command = _Command(options, output, program, _tool_functions(program, options.tools))
         common = common_arguments(program, options.arg, options.args)
         return command.run_once(common) if options.data is None else command.run_rows(options.data, common)
@@ -104,14 +102,16 @@ def _read_by(options: RunOptions, file: ProgramFile) -> Iterator[tuple[str, str]
     """The files that a run reads: what each is to it, and its path."""
     for unit in file.bundle.units:
         yield "the program", unit.module.source.name
-    given = {"--data": options.data, "--tools": options.tools}
+        for path in unit.files:
+            yield "a schema or a grammar", str(path)
+    given: dict[str, str | None] = {"--data": options.data, "--tools": options.tools}
     if os.path.isfile(options.model):
         given["--model"] = options.model
     if options.args is not None and options.args.startswith("@"):
         given["--args"] = options.args[1:]
-    for role, path in given.items():
-        if path not in (None, "-"):
-            yield role, path
+    for role, file_given in given.items():
+        if file_given not in (None, "-"):
+            yield role, file_given
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,9 @@ class _Command:
         if self.options.out is None:
             return None
         path = Path(self.options.out)
-        return ResultsFile.resumed(path, self._heading, rows) if self.options.resume else ResultsFile(path)
+        out = ResultsFile.resumed(path, self._heading, rows) if self.options.resume else ResultsFile(path)
+        out.refuse_unwritable()
+        return out
 
     def _bound(self, given: dict[str, Any]) -> dict[str, Value]:
         try:

@@ -93,6 +93,12 @@ def called_by(nodes: Iterable[Node], graphs: Mapping[str, Graph]) -> list[Node]:
     return found
 
 
+def programs_from(graph: Graph, graphs: Mapping[str, Graph]) -> list[Graph]:
+    """A program, and all that it may call, directly or not."""
+    callees = {node.callee for node in called_by(graph.body.nodes, graphs) if isinstance(node, CallNode)}
+    return [graph, *(graphs[name] for name in sorted(callees))]
+
+
 def callees_of(nodes: Iterable[Node]) -> list[str]:
     """The programs that nodes call, each once."""
     return list(dict.fromkeys(node.callee for node in inside(nodes) if isinstance(node, CallNode)))

@@ -13,7 +13,8 @@ def token_counter() -> Count | None:
     from promptlang.runtime.models import embedded, gguf_files
 
     gguf = embedded.find_gguf()
-    if gguf is None or not gguf_files.folder_of(gguf).is_dir():
+    folder = None if gguf is None else gguf_files.kept_folder(gguf)
+    if folder is None:
         return None
-    tokenizer = gguf_files.load_tokenizer(gguf_files.folder_of(gguf))
+    tokenizer = gguf_files.load_tokenizer(folder)
     return lambda text: len(tokenizer.encode(text))

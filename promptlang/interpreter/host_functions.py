@@ -1,6 +1,7 @@
 """Tools: Python functions that programs call, given by whoever runs them."""
 
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
@@ -86,7 +87,7 @@ def load_functions(path: str | Path) -> dict[str, Any]:
         ToolError: it can't be read, or fails.
     """
     file = Path(path)
-    if not file.is_file():
+    if not os.path.isfile(file):
         raise ToolError(f"there is no file `{path}`")
     spec = spec_from_file_location(_MODULE, file.resolve(), submodule_search_locations=None)
     if spec is None or spec.loader is None:
@@ -118,18 +119,23 @@ def call(tool: Tool, function: ToolFunction, arguments: Mapping[str, Value]) -> 
         ToolError: the function raised, or returned what the tool does not promise.
     """
     try:
-        returned = function(**{name: to_json(value) for name, value in arguments.items()})
+        data = _plain(function(**{name: to_json(value) for name, value in arguments.items()}))
+    except _NoDataError as error:
+        raise _unfit(tool, error) from error
     except BaseException as error:
         raised = _raised(error, inspect.getsourcefile(inspect.unwrap(function)) if _has_source(function) else None)
         raise ToolError(f"the tool `{tool.name}` failed: {raised}") from error
     try:
-        data = _plain(returned)
         validate(tool.returns, data)
     except ValueError as error:
-        raise ToolError(
-            f"the tool `{tool.name}` must return {describe(tool.returns)}, and what it returned does not fit: {error}"
-        ) from error
+        raise _unfit(tool, error) from error
     return from_json(tool.returns, data)
+
+
+def _unfit(tool: Tool, error: ValueError) -> ToolError:
+    return ToolError(
+        f"the tool `{tool.name}` must return {describe(tool.returns)}, and what it returned does not fit: {error}"
+    )
 
 
 def _has_source(function: ToolFunction) -> bool:
@@ -138,7 +144,7 @@ def _has_source(function: ToolFunction) -> bool:
 
 def _raised(error: BaseException, file: str | None) -> str:
     """An exception in one line: its type, its message, and the last place in the file, or the last of all."""
-    message = " ".join(str(error).split())
+    message = " ".join(_message(error).split())
     said = f"{type(error).__name__}: {message}" if message else type(error).__name__
     if isinstance(error, SyntaxError):
         return said  # says where by itself
@@ -147,21 +153,32 @@ def _raised(error: BaseException, file: str | None) -> str:
     return f"{said} ({shown_path(Path(where.filename))}:{where.lineno})"
 
 
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as second:
+        return f"its message can't be had: {type(second).__name__}"
+
+
+class _NoDataError(ValueError):
+    """What a function returned is no JSON data that a program can hold."""
+
+
 def _plain(value: Any, depth: int = 0) -> Any:
     """What a function returned as JSON data of its own: nobody can change it later.
 
     Raises:
-        ValueError: it is no such data.
+        _NoDataError: it is no such data. What a value of a type of its own raises as it is read comes through.
     """
     if depth > MOST_DEPTH:
-        raise ValueError(f"it nests deeper than {MOST_DEPTH} levels")
+        raise _NoDataError(f"it nests deeper than {MOST_DEPTH} levels")
     match value:
         case None | bool():
             return value
         case str():
             return str.__str__(value)
         case int():
-            return int(value)
+            return _readable(int(value))
         case float():
             return float(value)
         case list() | tuple():
@@ -170,10 +187,18 @@ def _plain(value: Any, depth: int = 0) -> Any:
             return {_key(key): _plain(item, depth + 1) for key, item in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         return _plain(asdict(value), depth + 1)
-    raise ValueError(f"{type(value).__name__} is no plain data; return text, numbers, lists, dicts or data classes")
+    raise _NoDataError(f"{type(value).__name__} is no plain data; return text, numbers, lists, dicts or data classes")
 
 
 def _key(key: Any) -> str:
     if not isinstance(key, str):
-        raise ValueError(f"a key of a dict must be a str, not {type(key).__name__}")
+        raise _NoDataError(f"a key of a dict must be a str, not {type(key).__name__}")
     return str.__str__(key)
+
+
+def _readable(number: int) -> int:
+    """Refuse what no prompt and no result could write out."""
+    most = sys.get_int_max_str_digits()
+    if most and number.bit_length() > 3 * most and abs(number) >= 10**most:
+        raise _NoDataError(f"a number has more than {most} digits")
+    return number

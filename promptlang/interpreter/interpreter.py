@@ -31,7 +31,7 @@ from promptlang.compiler.graph import (
     UseNode,
     WhileNode,
 )
-from promptlang.compiler.walk import called_by
+from promptlang.compiler.walk import programs_from
 from promptlang.interpreter.answers import run_gen, run_score, run_select
 from promptlang.interpreter.beams import run_beam
 from promptlang.interpreter.flow import run_for, run_if, run_jump, run_require, run_while
@@ -172,9 +172,3 @@ class Interpreter:
                 prompt.release()
             for _, pin in run.pins:
                 pin.release()
-
-
-def programs_from(graph: Graph, graphs: Mapping[str, Graph]) -> list[Graph]:
-    """A program, and all that it may call, directly or not."""
-    callees = {node.callee for node in called_by(graph.body.nodes, graphs) if isinstance(node, CallNode)}
-    return [graph, *(graphs[name] for name in sorted(callees))]

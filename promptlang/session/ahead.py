@@ -21,9 +21,8 @@ def compile_ahead(shapes: Sequence[Shape], options: Sequence[tuple[str, ...]], m
         The thread that does it, to be joined before the program runs.
     """
     gguf = embedded.find_gguf() if model == "embedded" and (shapes or options) else None
-    folder = None if gguf is None else gguf_files.folder_of(gguf)
-    known = folder if folder is not None and folder.is_dir() else None
-    thread = Thread(target=_compile, args=(shapes, options, known), daemon=True)
+    folder = None if gguf is None else gguf_files.kept_folder(gguf)
+    thread = Thread(target=_compile, args=(shapes, options, folder), daemon=True)
     thread.start()
     return thread
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from promptlang.compiler.graph import Graph, Tool
+from promptlang.compiler.walk import programs_from
 from promptlang.grammar.reader import read
 from promptlang.interpreter.host_functions import ToolFunction, functions_of, tools_of
 from promptlang.values.budget import MOST_DEPTH
@@ -35,6 +36,11 @@ class Program:
     def tools(self) -> tuple[Tool, ...]:
         """The tools it may call, itself or through the programs it calls."""
         return tools_of(self.graph, self.graphs)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that it, or a program it calls, runs on by name; each once."""
+        return tuple(sorted({one.on for one in programs_from(self.graph, self.graphs) if one.on is not None}))
 
     @property
     def signature(self) -> str:

@@ -44,13 +44,18 @@ class Session:
             The engine.
 
         Raises:
-            OpeningError: there is no such model, or the KV budget is too small.
+            OpeningError: there is no such model, the KV budget is too small, or the program runs on other models too.
         """
         return self._open(progress, ahead)[0]
 
     def _open(self, progress: Callable[[str], None] | None, ahead: Program | None) -> "tuple[Engine, EngineLoop]":
         if self._is_closed:
             raise OpeningError("this session is closed")
+        if ahead is not None and ahead.models:
+            named = ", ".join(f"`{name}`" for name in ahead.models)
+            raise OpeningError(
+                f"{ahead.name} runs on the model {named} by name, and this session has one model, unnamed"
+            )
         if self._opened is None:
             started = perf_counter()
             self._opened = self._load(progress, ahead)

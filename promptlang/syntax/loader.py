@@ -1,6 +1,7 @@
 """Reads a program's file and the files it imports. Nothing outside the folder of the program's file is
 read."""
 
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ class Unit:
         root: the folder that no path may leave.
         diagnostics: what was wrong with its text and its imports.
         imports: the files it imports, by the names it gives them.
+        files: the other files it reads: schemas and grammars.
     """
 
     module: ast.Module
@@ -33,6 +35,7 @@ class Unit:
     root: Path | None
     diagnostics: list[Diagnostic]
     imports: dict[str, "Unit"] = field(default_factory=dict)
+    files: list[Path] = field(default_factory=list)
 
     def read(self, path: str) -> str:
         """The text of a file that the program names, relative to the program's own.
@@ -40,7 +43,9 @@ class Unit:
         Raises:
             LoadError: it can't be read, or lies outside the folder of the program.
         """
-        return read_text(self.locate(path), path)
+        found = self.locate(path)
+        self.files.append(found)
+        return read_text(found, path)
 
     def locate(self, path: str) -> Path:
         """Where a file that the program names lies.
@@ -149,6 +154,8 @@ def read_text(path: Path, shown: str) -> str:
         LoadError: it can't be read.
     """
     try:
+        if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
+            raise LoadError(f"`{shown}` is a pipe or a device; give a file")
         return decode(path.read_bytes(), shown)
     except FileNotFoundError:
         raise LoadError(f"there is no file `{shown}`") from None

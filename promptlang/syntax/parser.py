@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -103,7 +104,7 @@ def _too_deep(parsed: object) -> Span | None:
 @cache
 def _lark() -> Lark:
     grammar = files("promptlang.grammar.language").joinpath("promptlang.lark").read_text(encoding="utf-8")
-    return Lark(
+    lark = Lark(
         grammar,
         parser="lalr",
         lexer="contextual",
@@ -113,6 +114,17 @@ def _lark() -> Lark:
         maybe_placeholders=True,
         cache=_table_file() or False,
     )
+    _pass_single_children_on(lark)
+    return lark
+
+
+def _pass_single_children_on(lark: Lark) -> None:
+    """A rule that stands for its only child hands it on. Lark would ask for its place anew, for each level of
+    precedence that an expression does not use."""
+    for rule in lark.rules:
+        is_handed_on = rule.options.expand1 and not rule.alias and len(rule.expansion) == 1
+        if is_handed_on and not rule.expansion[0].is_term and not any(rule.options.empty_indices):
+            lark._callbacks[rule] = itemgetter(0)
 
 
 def _table_file() -> str | None:

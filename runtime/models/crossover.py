@@ -1,6 +1,7 @@
 """From how many rows on the layout for many rows is the faster one: measured once on a machine, and kept."""
 
 import json
+import logging
 import os
 import platform
 from collections.abc import Callable, Sequence
@@ -10,6 +11,8 @@ from time import perf_counter
 import torch
 
 from promptlang.runtime.models.linear import LinearByRows, Product
+
+_LOG = logging.getLogger(__name__)
 
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Row counts that are tried."""
@@ -54,14 +57,12 @@ def _seconds(products: Sequence[Product], inputs: Sequence[torch.Tensor], clock:
 
 
 def kept_limit(folder: Path, products: Sequence[LinearByRows], dtype: torch.dtype) -> int:
-    """`measured_limit`, from a file where there is one for this machine and these products.
+    """`measured_limit`, from a file where there is one for this machine and these products. One that is damaged is
+    written anew; where it can't be written, the next start measures again.
 
     Args:
         folder: where the file is; it is there.
         products, dtype: see `measured_limit`.
-
-    Raises:
-        OSError: the file can't be written.
     """
     file = folder / "row_limits.json"
     key = _key(products, dtype)
@@ -82,14 +83,20 @@ def _key(products: Sequence[LinearByRows], dtype: torch.dtype) -> str:
 
 
 def _read(file: Path) -> dict[str, int]:
-    if not file.is_file():
+    """What was measured before; nothing where that can't be read."""
+    try:
+        limits = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return {}
-    limits: dict[str, int] = json.loads(file.read_text(encoding="utf-8"))
-    return limits
+    return {key: limit for key, limit in limits.items() if limit in (0, *ROWS)} if isinstance(limits, dict) else {}
 
 
 def _write(file: Path, limits: dict[str, int]) -> None:
     """Whole or not at all."""
     partial = file.with_name(f"{file.name}.{os.getpid()}")
-    partial.write_text(json.dumps(limits, indent=1), encoding="utf-8")
-    partial.replace(file)
+    try:
+        partial.write_text(json.dumps(limits, indent=1), encoding="utf-8")
+        partial.replace(file)
+    except OSError as error:
+        _LOG.warning("what is measured can't be kept: %s", error)
+        partial.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import tokenizers
 
+from promptlang.runtime.models.digests import digest_of, is_whole, seal
 from promptlang.runtime.models.quiet import quiet_transformers
 from promptlang.runtime.text.tokenizer import Tokenizer, TokenizerSettings
 
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 WEIGHTS = "model.safetensors"
 SETTINGS = "tokenizer_settings.json"
 
-_FORMAT = 1
+_SEAL = "contents.json"
+"""What a converted folder holds, and how to know it again."""
+
+_FORMAT = 2
 """Part of the cache key; to be raised when what a converted folder holds changes."""
 
 
@@ -34,13 +38,18 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "promptlang" / "models"
 
 
-def folder_of(gguf: Path) -> Path:
-    """Where the converted form of a GGUF file is kept; it need not be there yet."""
+def kept_folder(gguf: Path) -> Path | None:
+    """The converted form of a GGUF file; None where it is not there, or is not as it was when it was written."""
+    folder = _folder_of(gguf)
+    return folder if is_whole(folder, _SEAL) else None
+
+
+def _folder_of(gguf: Path) -> Path:
     return cache_folder() / f"{gguf.stem}-{content_key(gguf)}"
 
 
 def converted(gguf: Path, tell: Callable[[str], None]) -> Path:
-    """The folder for a converted GGUF file, by the file's content; converts when it isn't there yet.
+    """The folder for a converted GGUF file, by the file's content; converts when it isn't there yet, or is damaged.
 
     `tell` is told when it does. The folder appears whole or not at all: whoever finishes first renames theirs
     into place.
@@ -48,49 +57,67 @@ def converted(gguf: Path, tell: Callable[[str], None]) -> Path:
     Raises:
         OSError: the cache can't be written.
     """
-    folder = folder_of(gguf)
-    if not folder.is_dir():
+    folder = _folder_of(gguf)
+    if not is_whole(folder, _SEAL):
         tell("converting the model: once, about half a minute for a small one")
         folder.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(folder.parent)
-        partial = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=folder.parent))
+        partial = _partial(folder.parent)
         try:
             convert(gguf, partial)
-            _rename(partial, folder)
+            seal(partial, _SEAL)
+            _put(partial, folder)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
+    _remove_abandoned(folder.parent)
     return folder
 
 
 _PARTIAL = "partial-"
 
 
-def _rename(partial: Path, folder: Path) -> None:
+def _partial(models: Path) -> Path:
+    return Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=models))
+
+
+def _put(partial: Path, folder: Path) -> None:
+    """Rename a folder into place, unless another whole one is there by now; a damaged one goes."""
+    if is_whole(folder, _SEAL):
+        return
+    if folder.exists():
+        damaged = _partial(folder.parent)
+        folder.rename(damaged / folder.name)
+        shutil.rmtree(damaged, ignore_errors=True)
     try:
         partial.rename(folder)
     except OSError:
-        if not folder.is_dir():
+        if not is_whole(folder, _SEAL):
             raise
 
 
 def _remove_abandoned(models: Path) -> None:
-    """Left by runs that were killed while converting."""
+    """Remove what runs left that were killed while converting: nothing in it was written to for an hour."""
     for partial in models.glob(f"{_PARTIAL}*"):
-        if time.time() - partial.stat().st_mtime > 3600:
+        if time.time() - _last_written(partial) > 3600:
             shutil.rmtree(partial, ignore_errors=True)
 
 
+def _last_written(partial: Path) -> float:
+    """When a folder or a file in it was last written to, in seconds; now, where it is just being renamed or removed."""
+    try:
+        return max(place.stat().st_mtime for place in (partial, *partial.iterdir()))
+    except OSError:
+        return time.time()
+
+
 def content_key(*files: Path) -> str:
-    """Hash of each file's size and of 64 pieces spread over it: quick, and any retrained weight shows."""
-    digest = hashlib.blake2b(str(_FORMAT).encode(), digest_size=12)
-    for file in files:
-        size = file.stat().st_size
-        digest.update(f" {size}".encode())
-        with file.open("rb") as stream:
-            for piece in range(64):
-                stream.seek(size * piece // 64)
-                digest.update(stream.read(16384))
-    return digest.hexdigest()
+    """Names files by all they hold; they are read only where they were not yet, or were touched since.
+
+    Raises:
+        OSError: one can't be read.
+    """
+    kept = cache_folder().parent / "digests.json"
+    digests = " ".join(digest_of(file, kept) for file in files)
+    return hashlib.blake2b(f"{_FORMAT} {digests}".encode(), digest_size=12).hexdigest()
 
 
 def convert(gguf: Path, folder: Path) -> None:
@@ -98,9 +125,9 @@ def convert(gguf: Path, folder: Path) -> None:
 
     Raises:
         ModelError: the lean path would not compute what transformers computes.
+        OSError: the folder can't be written.
     """
     import torch
-    from safetensors.torch import save_file
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     with quiet_transformers():
@@ -112,9 +139,20 @@ def convert(gguf: Path, folder: Path) -> None:
     config = network.config.to_dict()
     config.pop("quantization_config", None)
     _check(config, weights, network)
-    save_file({name: tensor.contiguous() for name, tensor in weights.items()}, folder / WEIGHTS)
+    _save(weights, folder / WEIGHTS)
     (folder / "config.json").write_text(json.dumps(config, indent=1))
     save_tokenizer(tokenizer, folder, network.get_output_embeddings().weight.shape[0])
+
+
+def _save(weights: "Weights", file: Path) -> None:
+    """Write weights; a full disk is an `OSError`, as it is for every other file."""
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    try:
+        save_file({name: tensor.contiguous() for name, tensor in weights.items()}, file)
+    except SafetensorError as error:
+        raise OSError(str(error)) from error
 
 
 def _check(config: dict[str, Any], weights: "Weights", network: Any) -> None:

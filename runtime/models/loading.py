@@ -1,6 +1,7 @@
 """From a model's name to a model that is ready."""
 
 import json
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +24,12 @@ from promptlang.runtime.models.transformers_model import ATTENTION, Transformers
 from promptlang.runtime.text.tokenizer import Tokenizer
 
 CPU = torch.device("cpu")
+
+_LOG = logging.getLogger(__name__)
+
+
+_WHOLE_MODELS = ("model.safetensors", "model.safetensors.index.json")
+_PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"}
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,7 @@ def load(
     if options.four_bits and options.device != CPU:
         raise ModelError(f"weights in four bits are laid out for the CPU; use bfloat16 on {options.device}")
     if cache and options.four_bits:
-        options = replace(options, kept_in=_measurements(tell))
+        options = replace(options, kept_in=_measurements())
     with _explained(name):
         source = find_source(name, cache, tell)
     if source.is_converted:
@@ -117,13 +124,13 @@ def _ignore(message: str) -> None:
     """Nobody wants to know."""
 
 
-def _measurements(tell: Progress) -> Path | None:
+def _measurements() -> Path | None:
     """The folder for what is measured about this machine; None where it can't be had."""
     folder = gguf_files.cache_folder().parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        tell(f"what is measured can't be kept: {error}")
+        _LOG.warning("what is measured can't be kept: %s", error)
         return None
     return folder
 
@@ -142,6 +149,7 @@ def _load_folder(name: str, folder: Path, options: ComputeOptions, cache: bool, 
         raise ModelError(f"{folder} holds no config.json; give a model's folder, a .gguf file or a hub id")
     if not any(folder.glob("*.safetensors")):
         raise ModelError(f"{folder} holds no safetensors; convert the weights with transformers' save_pretrained")
+    _refuse_pickles(folder)
     with _explained(name):
         model = _lean_model(folder, options)
         if model is None:
@@ -149,6 +157,22 @@ def _load_folder(name: str, folder: Path, options: ComputeOptions, cache: bool, 
         if not options.four_bits:
             _test_once(folder, model, options, cache, tell)
         return LoadedModel(model, _tokenizer(name, folder, model.shape.vocab_size), name)
+
+
+def _refuse_pickles(folder: Path) -> None:
+    """Refuse a folder whose weights may lie in pickles, which run whatever they hold as they are read.
+
+    Raises:
+        ModelError: there are pickles, and no safetensors that are surely the model.
+    """
+    if any((folder / name).is_file() for name in _WHOLE_MODELS):
+        return
+    pickles = sorted(file.name for file in folder.iterdir() if file.suffix in _PICKLES)
+    if pickles:
+        raise ModelError(
+            f"{folder} holds pickled weights, {pickles[0]}, and no {_WHOLE_MODELS[0]}; only safetensors are read: "
+            "convert the weights with transformers' save_pretrained"
+        )
 
 
 def _test_once(folder: Path, model: LeanModel, options: ComputeOptions, cache: bool, tell: Progress) -> None:
@@ -168,7 +192,7 @@ def _test_once(folder: Path, model: LeanModel, options: ComputeOptions, cache: b
             passed.parent.mkdir(parents=True, exist_ok=True)
             passed.touch()
         except OSError as error:
-            tell(f"the next start will compare again: {error}")
+            _LOG.warning("the next start will compare the model with transformers again: %s", error)
 
 
 def _weights(folder: Path) -> list[Path]:
@@ -202,7 +226,12 @@ def _network(folder: Path, options: ComputeOptions, **where: str) -> Any:
     register_attention()
     with quiet_transformers():
         network = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=options.dtype, attn_implementation=ATTENTION, trust_remote_code=False, **where
+            folder,
+            dtype=options.dtype,
+            attn_implementation=ATTENTION,
+            trust_remote_code=False,
+            use_safetensors=None if where else True,  # a pickle is never read; GGUF files are neither
+            **where,
         )
     return network.to(options.device)
 

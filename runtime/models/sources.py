@@ -1,11 +1,14 @@
 """Where a model comes from: its name becomes a folder with its files."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from promptlang.runtime.models import embedded, gguf_files
 from promptlang.runtime.models.model import ModelError
+
+_LOG = logging.getLogger(__name__)
 
 Progress = Callable[[str], None]
 """Told in a few words what takes long."""
@@ -56,7 +59,9 @@ def _gguf(file: Path, cache: bool, tell: Progress) -> Source:
         try:
             return Source(gguf_files.converted(file, tell), is_converted=True)
         except OSError as error:
-            tell(f"the converted model can't be kept: {error}")
+            _LOG.warning(
+                "%s runs unconverted, which takes longer to load: its copy can't be kept: %s", file.name, error
+            )
     return Source(file.parent, file.name)
 
 

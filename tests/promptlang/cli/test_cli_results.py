@@ -13,6 +13,7 @@ from command_programs import ASK
 from rows_files import rows_file
 
 import promptlang.cli.app as app
+import promptlang.session.opening as opening
 from promptlang.cli.errors import OutputError
 from promptlang.cli.results import RowWriter
 
@@ -124,8 +125,14 @@ def test_resume_refuses_and_keeps_what_is_no_results_file(text: str, run: Run, o
 
 # What is never written over --------------------------------------------------------------------------
 
+LIBRARY = """
+program library():
+    a = gen(schema "s.json")
+    b = gen(grammar "g.lark")
+"""
 
-@pytest.mark.parametrize("role", ["the program", "import", "--data", "--tools", "--args"])
+
+@pytest.mark.parametrize("role", ["the program", "import", "schema", "grammar", "--data", "--tools", "--args"])
 @pytest.mark.parametrize("link", ["itself", "hard link", "symbolic link"])
 @pytest.mark.parametrize("resumes", [False, True])
 def test_out_never_overwrites_what_the_run_reads(
@@ -133,7 +140,9 @@ def test_out_never_overwrites_what_the_run_reads(
 ) -> None:
     files = {
         "the program": (tmp_path / "p.pl", 'import "library.pl" as library\n' + ASK),
-        "import": (tmp_path / "library.pl", "const X = 1\n"),
+        "import": (tmp_path / "library.pl", LIBRARY),
+        "schema": (tmp_path / "s.json", '{"type": "integer"}'),
+        "grammar": (tmp_path / "g.lark", 'start: "a"\n'),
         "--data": (tmp_path / "rows.jsonl", '{"question": "a"}\n'),
         "--tools": (tmp_path / "tools.py", "X = 1\n"),
         "--args": (tmp_path / "args.json", "{}\n"),
@@ -172,7 +181,21 @@ def test_a_model_that_is_not_there_leaves_out_as_it_is(run: Run, out: Path, monk
     assert out.read_text() == "old results\n"
 
 
-@pytest.mark.parametrize("place", ["--out", "--data", "FILE", "--args", "-o"])
+@pytest.mark.parametrize("is_long", [True, False])
+def test_an_out_file_that_can_not_be_opened_is_refused_before_the_model_loads(
+    run: Run, out: Path, monkeypatch: pytest.MonkeyPatch, is_long: bool
+) -> None:
+    monkeypatch.setattr(opening, "load", None)
+    if is_long:
+        code, _, err = run("--out", str(out.with_name("n" * 300)))
+    else:
+        out.symlink_to(out.parent / "missing" / "out.jsonl")
+        code, _, err = run()
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "can't be written" in err
+
+
+@pytest.mark.parametrize("place", ["--out", "--data", "FILE", "--args", "--tools", "fmt", "-o"])
 def test_a_name_that_is_too_long_is_one_message(place: str, program: Program, command: Command, tmp_path: Path) -> None:
     long, file = str(tmp_path / ("n" * 300)), program(ASK)
     rows = rows_file(tmp_path, '{"question": "a"}')
@@ -181,6 +204,8 @@ def test_a_name_that_is_too_long_is_one_message(place: str, program: Program, co
         "--data": ["run", file, "--data", long, "--out", str(tmp_path / "out")],
         "FILE": ["run", long],
         "--args": ["run", file, "--args", f"@{long}"],
+        "--tools": ["run", file, "--tools", f"{long}.py"],
+        "fmt": ["fmt", long],
         "-o": ["graph", file, "-o", f"{long}.dot"],
     }[place]
     code, printed, err = command(*arguments)

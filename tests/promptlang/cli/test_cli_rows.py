@@ -170,13 +170,14 @@ def test_a_header_that_can_not_be_read_is_one_message(
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-@pytest.mark.parametrize("place", ["program", "data", "fmt", "check", "resume"])
+@pytest.mark.parametrize("place", ["program", "data", "args", "fmt", "check", "resume"])
 def test_pipes_are_refused_and_never_waited_for(place: str, program: Program, command: Command, tmp_path: Path) -> None:
     pipe, rows = str(tmp_path / "pipe"), rows_file(tmp_path, '{"question": "a"}')
     os.mkfifo(pipe)
     arguments = {
         "program": ["run", pipe],
         "data": ["run", program(ASK), "--data", pipe],
+        "args": ["run", program(ASK), "--args", f"@{pipe}"],
         "fmt": ["fmt", pipe],
         "check": ["check", pipe],
         "resume": ["run", program(ASK), "--data", rows, "--out", pipe, "--resume"],

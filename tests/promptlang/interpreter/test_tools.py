@@ -230,6 +230,56 @@ def test_no_exception_of_a_tool_escapes(error: BaseException) -> None:
     assert type(error).__name__ in fault(text, leave=leave).message
 
 
+class Mute(Exception):
+    """Can't be said."""
+
+    def __str__(self) -> str:
+        raise KeyError("no words")
+
+
+class Closed(dict[str, Any]):
+    """Can't be read."""
+
+    def items(self) -> Any:
+        raise Mute
+
+
+def test_what_can_not_be_said_or_read_is_still_one_fault() -> None:
+    text = "tool leave() -> json\n\nprogram main():\n    x = leave()\n    return x\n"
+
+    def leave() -> None:
+        raise Mute
+
+    for tool in (leave, lambda: Closed(a=1), lambda: [Closed()]):
+        message = fault(text, leave=tool).message
+        assert "`leave` failed: Mute" in message
+        assert "KeyError" in message
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_number_that_no_result_could_write_out_is_refused(sign: int) -> None:
+    text = "tool leave() -> json\n\nprogram main():\n    x = leave()\n    return x\n"
+    assert run(text, leave=lambda: sign * 10**4299) == sign * 10**4299
+    assert "4300 digits" in fault(text, leave=lambda: [sign * 10**5000]).message
+
+
+def test_what_tools_print_past_python_goes_to_stderr(tmp_path: Path) -> None:
+    program, tools = tmp_path / "p.pl", tmp_path / "tools.py"
+    program.write_text("tool shout() -> int\n\nprogram main() -> int:\n    x = shout()\n    return x\n")
+    tools.write_text(
+        "import os, subprocess, sys\n"
+        "def shout():\n"
+        "    os.write(1, b'from os\\n')\n"
+        "    subprocess.run([sys.executable, '-c', 'print(\"from a child\")'])\n"
+        "    print('from python', file=sys.__stdout__)\n"
+        "    return 7\n"
+    )
+    command = [sys.executable, str(COMMAND), "run", str(program), "--tools", str(tools)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout == "7\n"
+    assert all(f"from {whom}\n" in ran.stderr for whom in ("os", "a child", "python"))
+
+
 def test_an_argument_that_is_known_only_at_run_time_is_checked() -> None:
     text = """
         tool find(number: int in 1..5) -> int

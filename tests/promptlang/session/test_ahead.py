@@ -15,7 +15,7 @@ from promptlang.session.ahead import compile_ahead
 @pytest.fixture
 def tiny_is_embedded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(embedded, "find_gguf", lambda: tmp_path / "model.gguf")
-    monkeypatch.setattr(gguf_files, "folder_of", lambda gguf: tmp_path)
+    monkeypatch.setattr(gguf_files, "kept_folder", lambda gguf: tmp_path)
     monkeypatch.setattr(gguf_files, "load_tokenizer", lambda folder: tiny_tokenizer())
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -106,6 +107,14 @@ def test_a_program_that_is_not_there_is_told_with_those_that_are() -> None:
             file.program(name)
         assert (caught.value.name, caught.value.names) == (name, ("ask", "rate"))
     assert file.program("rate").name == "rate"
+
+
+def test_a_model_by_name_is_refused_before_one_is_loaded(loads: list[str]) -> None:
+    ask = program(ASK)
+    far = Program(ask.name, {ask.name: replace(ask.graph, on="judge")})
+    with small_session() as session, pytest.raises(OpeningError, match="`judge`"):
+        session.runner(far)
+    assert loads == []
 
 
 # One model, many programs ----------------------------------------------------------------------------

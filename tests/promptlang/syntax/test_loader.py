@@ -1,5 +1,6 @@
 """Files and what they import."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,15 @@ def test_schemas_and_grammars_are_read_from_beside_the_program(tmp_path: Path) -
 def test_text_from_no_file_imports_nothing() -> None:
     [diagnostic] = check(load_source(Source('import "a.pl" as a\n'))).diagnostics
     assert diagnostic.code == "PL018"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+@pytest.mark.parametrize("text", ['import "pipe" as a\n', 'program p():\n    x = gen(schema "pipe")\n'])
+def test_a_pipe_is_named_and_never_waited_for(tmp_path: Path, text: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert any("`pipe` is a pipe or a device" in problem for problem in problems(write(tmp_path, main=text)))
+
+
+def test_a_device_is_named_and_never_read() -> None:
+    with pytest.raises(LoadError, match="device"):
+        load("/dev/zero" if os.path.exists("/dev/zero") else os.devnull)

@@ -1,5 +1,6 @@
 """Products are right, and a row's result does not depend on its neighbours."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,6 +118,26 @@ def test_what_was_measured_is_kept(tmp_path: Path) -> None:
     calls.clear()
     assert kept_limit(tmp_path, [product], torch.float32) == first
     assert not calls
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "[[]]", "7", '"x"', "\x00\xff", "{KEY: -1}", "{KEY: []}", "{KEY: 5}"])
+def test_a_damaged_measurement_is_taken_anew(tmp_path: Path, text: str) -> None:
+    calls: list[str] = []
+    product = LinearByRows(4, spy(calls, "few"), spy(calls, "many"), RowLimit(0))
+    kept_limit(tmp_path, [product], torch.float32)
+    file = tmp_path / "row_limits.json"
+    (key,) = json.loads(file.read_text())
+    file.write_text(text.replace("KEY", json.dumps(key)), encoding="latin-1")
+    calls.clear()
+    assert kept_limit(tmp_path, [product], torch.float32) in (0, *ROWS)
+    assert calls
+    assert list(json.loads(file.read_text())) == [key]
+
+
+def test_a_measurement_that_can_not_be_kept_is_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    product = LinearByRows(4, spy([], "few"), spy([], "many"), RowLimit(0))
+    assert kept_limit(tmp_path / "no-folder", [product], torch.float32) in (0, *ROWS)
+    assert "can't be kept" in caplog.text
 
 
 def test_a_constant_group_stays_constant() -> None:

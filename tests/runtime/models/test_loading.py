@@ -1,7 +1,9 @@
 """Models load from wherever they lie, or say in one sentence why not."""
 
+import errno
 import json
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -14,7 +16,7 @@ from tiny_models import cold_logits, generate, greedy, saved_model, tiny_network
 from tiny_tokenizers import byte_level
 from transformers import PreTrainedTokenizerFast
 
-from promptlang.runtime.models import embedded, gguf_files, loading
+from promptlang.runtime.models import digests, embedded, gguf_files, loading
 from promptlang.runtime.models.loading import LoadedModel, load
 from promptlang.runtime.models.model import ModelError
 from promptlang.runtime.models.self_test import self_test
@@ -117,6 +119,27 @@ def test_a_folder_that_holds_no_model_is_named(tmp_path: Path) -> None:
     refused(str(tmp_path), "safetensors")
 
 
+@pytest.mark.parametrize("model_type", ["llama", "olmo2"])
+def test_a_pickle_is_never_read(tmp_path: Path, model_type: str) -> None:
+    folder = saved_model(tmp_path, model_type)
+    (folder / "model.safetensors").rename(folder / "other.safetensors")
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Trap(tmp_path / "sprung")))
+    refused(str(folder), "pickled weights", "pytorch_model.bin")
+    (folder / "other.safetensors").rename(folder / "model.safetensors")
+    assert load(str(folder)).model.shape.layers == 2
+    assert not (tmp_path / "sprung").exists()
+
+
+class Trap:
+    """Makes a file where it is unpickled."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self._file,)
+
+
 def test_broken_weights_are_an_error(tmp_path: Path) -> None:
     saved_model(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"\x08\x00\x00\x00\x00\x00\x00\x00{broken}")
@@ -211,6 +234,51 @@ def test_other_content_is_converted_again(fake_gguf: Path) -> None:
     assert gguf_files.converted(fake_gguf, ignore) != before
 
 
+def test_a_change_of_one_byte_is_other_content(fake_gguf: Path) -> None:
+    before = gguf_files.converted(fake_gguf, ignore)
+    for place in range(100_001, 3_000_000, 300_000):
+        data = bytearray(fake_gguf.read_bytes())
+        data[place] ^= 1
+        fake_gguf.write_bytes(data)
+        assert gguf_files.converted(fake_gguf, ignore) != before
+
+
+def test_what_was_read_once_is_only_looked_at_again(fake_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = gguf_files.converted(fake_gguf, ignore)
+    monkeypatch.setattr(digests.Known, "read", None)
+    assert gguf_files.converted(fake_gguf, ignore) == folder
+
+
+@pytest.mark.parametrize("damage", ["rot", "cut", "gone", "seal"])
+def test_a_damaged_copy_is_converted_anew(fake_gguf: Path, damage: str) -> None:
+    folder = gguf_files.converted(fake_gguf, ignore)
+    if damage == "gone":
+        (folder / "done").unlink()
+    elif damage == "seal":
+        (folder / "contents.json").write_text("[1")
+    else:
+        (folder / "done").write_text("dont" if damage == "rot" else "do")
+    assert gguf_files.kept_folder(fake_gguf) is None
+    assert gguf_files.converted(fake_gguf, ignore) == folder
+    assert (folder / "done").read_text() == "done"
+    assert [place.name for place in gguf_files.cache_folder().iterdir()] == [folder.name]
+
+
+def test_a_copy_that_was_moved_is_not_converted_anew(fake_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = gguf_files.converted(fake_gguf, ignore)
+    (folder / "done").touch()
+    monkeypatch.setattr(gguf_files, "convert", None)
+    assert gguf_files.converted(fake_gguf, ignore) == folder
+
+
+def test_what_is_known_of_files_may_be_lost(fake_gguf: Path) -> None:
+    folder = gguf_files.converted(fake_gguf, ignore)
+    known = gguf_files.cache_folder().parent / "digests.json"
+    for text in ("{broken", "[]", '{"x": 1}', '{"x": {}}'):
+        known.write_text(text)
+        assert gguf_files.converted(fake_gguf, ignore) == folder
+
+
 def test_a_failed_conversion_leaves_nothing(fake_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(gguf: Path, folder: Path) -> None:
         (folder / "half").write_text("half")
@@ -229,7 +297,9 @@ def test_a_killed_conversion_is_cleared_away_later(fake_gguf: Path) -> None:
     running = gguf_files.cache_folder() / "partial-running"
     killed.mkdir(parents=True)
     running.mkdir()
-    os.utime(killed, (time.time() - 7200,) * 2)
+    (running / "model.safetensors").touch()
+    for old in (killed, running):
+        os.utime(old, (time.time() - 7200,) * 2)
     gguf_files.converted(fake_gguf, ignore)
     assert not killed.exists()
     assert running.exists()
@@ -249,7 +319,7 @@ def test_two_conversions_at_once_agree(fake_gguf: Path, monkeypatch: pytest.Monk
 
 def test_a_damaged_cache_says_what_to_delete(fake_gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "find_gguf", lambda: fake_gguf)
-    folder = gguf_files.converted(fake_gguf, ignore)
+    folder = gguf_files.converted(fake_gguf, ignore)  # the copy is as it was written, and that is no model
     refused("embedded", str(folder), "delete")
 
 
@@ -270,19 +340,34 @@ def test_a_users_gguf_file_is_converted_once(fake_gguf: Path, monkeypatch: pytes
     assert again.tokenizer.decode(tokens) == "The quick brown"
 
 
+@pytest.mark.parametrize("is_full", [False, True])
 def test_a_users_gguf_file_loads_where_no_cache_can_be_written(
-    fake_gguf: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    fake_gguf: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    is_full: bool,
 ) -> None:
+    def full(gguf: Path, folder: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
     (tmp_path / "no-folder").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no-folder"))
+    if is_full:
+        monkeypatch.setattr(gguf_files, "convert", full)
+    else:
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "no-folder"))
     folder = saved_model(tmp_path / "model")
     network = loading._network
     monkeypatch.setattr(loading, "_network", lambda _, options, gguf_file: network(folder, options))
     tokenizer = loading._tokenizer
     monkeypatch.setattr(loading, "_tokenizer", lambda name, _, size, gguf_file: tokenizer(name, folder, size))
-    told: list[str] = []
-    assert load(str(fake_gguf), progress=told.append).model.shape.layers == 2
-    assert "can't be kept" in told[1]
+    assert load(str(fake_gguf)).model.shape.layers == 2
+    assert "model.gguf runs unconverted" in caplog.text
+
+
+def test_weights_that_can_not_be_written_are_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"model\.safetensors|No such file"):
+        gguf_files._save({"a": torch.ones(1)}, tmp_path / "no-folder" / "model.safetensors")
 
 
 # The embedded model --------------------------------------------------------------------------------------
