@@ -6,7 +6,9 @@ answer usually speaks of it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from os.path import commonprefix
 
 from promptlang.compiler.graph import (
     BeamNode,
@@ -233,10 +235,23 @@ def _as_one(arms: Sequence[Sequence[Piece]]) -> list[Piece]:
         return list(first)
     equal = _common_length(arms)
     rest = [{piece.text for piece in other[equal:]} for other in others]
-    behind = [
-        piece if all(piece.text in texts for texts in rest) else Piece(piece.span, None) for piece in first[equal:]
-    ]
-    return [*first[:equal], *behind]
+    return [*first[:equal], *(part for piece in first[equal:] for part in _in_all(piece, rest))]
+
+
+def _in_all(piece: Piece, others: Sequence[AbstractSet[str | None]]) -> list[Piece]:
+    """A piece of one arm, as all arms have it: whole, or the words that it ends in behind what differs."""
+    if all(piece.text in texts for texts in others):
+        return [piece]
+    tail = piece.text or ""
+    for texts in others:
+        tail = max((_common_tail(tail, text) for text in texts if text), key=len, default="")
+    return [Piece(piece.span, None), Piece(piece.span, tail)]
+
+
+def _common_tail(one: str, other: str) -> str:
+    """The words that two texts end in."""
+    tail = commonprefix([one[::-1], other[::-1]])[::-1]
+    return tail[tail.find(" ") :] if " " in tail else ""
 
 
 def _common_length(arms: Sequence[Sequence[Piece]]) -> int:

@@ -258,6 +258,19 @@ def test_arms_share_what_all_of_them_say() -> None:
     assert codes_of(program(other, "")) == []
 
 
+def test_arms_share_the_words_that_their_texts_end_in() -> None:
+    def arms(one: str, other: str) -> str:
+        texts = {"a": one, "b": other}
+        written = (
+            f'    arm {name}:\n        user: "{text}"\n        assistant: x = gen()' for name, text in texts.items()
+        )
+        return program("\n".join(["fork as sides:", *written]), "")
+
+    assert codes_of(arms("Is it clear? FIXED", "How is the tone? FIXED")) == ["PL502"]
+    assert codes_of(arms("FIXED Is it clear?", "FIXED How is the tone?")) == []
+    assert codes_of(arms("Is it clear? FIXED Yes.", "How is the tone? FIXED Good?")) == []
+
+
 def test_a_counted_fork_has_nothing_that_differs() -> None:
     assert codes_of(program('fork 3 as b:\n    "FIXED"\n    x = gen(temperature=1)', "")) == []
 
