@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import gc
 import os
 import signal
 from collections.abc import Callable
@@ -24,6 +25,11 @@ settings.register_profile("fast", max_examples=10, deadline=None)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Slow tests begin first, so that no process is left with one when the others have ended."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end, so that garbage is not looked for among it."""
+    gc.freeze()
 
 
 @pytest.fixture

@@ -112,7 +112,9 @@ def test_holes_count_what_stands_around_them() -> None:
     assert codes(program(nested("[", '"${' + inner + '}"', "]", 60))) == {"PL010"}
 
 
-@pytest.mark.parametrize("operator", ["+", "-", "*", "and", "or", "<="])
+@pytest.mark.parametrize(
+    "operator", ["+", "and", "<=", *(pytest.param(one, marks=pytest.mark.slow) for one in ("-", "*", "or"))]
+)
 def test_a_long_chain_of_operators_does_not_nest(operator: str) -> None:
     text = program(f" {operator} ".join(["1"] * LONG))
     result = checked(text)
