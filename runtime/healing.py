@@ -1,8 +1,7 @@
-"""Token healing: where text ends inside a word or in a space, its last token is taken back and the answer begins by
-extending it.
+"""Token healing: where a text's last token could be longer, it is taken back and the answer begins by extending it.
 
-A model has hardly ever seen the token of a lone space, or of half a word, before what should follow: the tokenizer
-joins them.
+A model has hardly ever seen the token of a lone space, of half a word, or of the `:` of a URL, before what should
+follow: the tokenizer joins them.
 """
 
 from promptlang.grammar.vocabulary import Vocabulary
@@ -33,9 +32,9 @@ def heal(prompt: TokenPrompt, vocabulary: Vocabulary) -> bytes:
 
 
 def _is_open(head: bytes) -> bool:
-    """Whether text that ends so is likely to go on in the same token."""
+    """Whether text that ends so may go on in the same token. A line break ends what stands before it: prompts are laid
+    out in lines, and an answer begins a new one."""
     try:
-        text = head.decode()
+        return bool(head) and not head.decode().endswith("\n")
     except UnicodeDecodeError:
         return False
-    return bool(text) and (text[-1] in " \t" or text[-1].isalnum())

@@ -6,6 +6,7 @@ import pytest
 from tiny_engine import tiny_engine
 
 from promptlang.runtime.backend import ForeignPromptError, Generate, Prompt, Score, Select, Selected
+from promptlang.runtime.healing import heal
 from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.requests import Answer, Cancelled, RequestError
@@ -168,6 +169,17 @@ def test_a_pin_before_an_answer_does_not_stop_healing(text: str) -> None:
     assert pinned.engine.tree.pinned > 0
 
 
+@pytest.mark.parametrize("text", ["The dog;", "How are you? <", "The dog\n", "see <|"])
+def test_a_last_token_is_taken_back_where_it_could_be_longer(text: str) -> None:
+    backend = backend_of()
+    vocabulary = backend.engine.vocabulary
+    prompt = backend.engine.new_prompt()
+    prompt.add(text)
+    last = vocabulary.token_bytes[prompt.flush()[-1]]
+    wanted = last if vocabulary.has_longer(last) and not text.endswith("\n") else b""
+    assert heal(prompt, vocabulary) == wanted
+
+
 @pytest.mark.parametrize("rule", ["sum", "mean", "greedy"])
 def test_a_select_that_extends_nothing_is_scored_as_without_healing(rule: str) -> None:
     texts = "The quick brown fox jumps over: ", "The quick brown fo"
@@ -180,10 +192,10 @@ def test_a_select_that_extends_nothing_is_scored_as_without_healing(rule: str) -
 def results(text: str, options: tuple[str, ...], rule: str) -> tuple[bool, Selected, Selected]:
     """Whether a select is the same with and without healing, and both."""
     found, prompts = [], []
-    for heal in (True, False):
+    for heals in (True, False):
         backend = backend_of()
         prompt = prompt_of(backend, text)
-        answer = backend.select(Select(prompt, options, Usage(), rule=rule, heal=heal))  # type: ignore[arg-type]
+        answer = backend.select(Select(prompt, options, Usage(), rule=rule, heal=heals))  # type: ignore[arg-type]
         finish(backend)
         assert answer.result is not None, answer.error
         found.append(answer.result)
