@@ -250,7 +250,7 @@ def _in_all(piece: Piece, others: Sequence[AbstractSet[str | None]]) -> list[Pie
 
 def _common_tail(one: str, other: str) -> str:
     """The words that two texts end in."""
-    tail = commonprefix([one[::-1], other[::-1]])[::-1]
+    tail = commonprefix([one[::-1], other[::-1]])[::-1]  # noqa: RUF071 - by characters is what is meant
     return tail[tail.find(" ") :] if " " in tail else ""
 
 
