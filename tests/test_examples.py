@@ -126,7 +126,7 @@ def test_an_example_costs_what_was_predicted(command: list[str], run: Run) -> No
     [report] = run(*command)
     name, *rest = command
     pairs = [part for option, part in pairwise(rest) if option == "--arg"]
-    [estimate] = estimates(checked(str(EXAMPLES / name)), 1, pairs).values()
+    [estimate] = estimates({name: checked(str(EXAMPLES / name))}, 1, pairs)[name].values()
     for figure, between in estimate.figures.items():
         assert between.low <= report["usage"][figure] <= between.high, figure
 
@@ -141,6 +141,6 @@ def test_every_ticket_is_answered_in_its_row(run: Run) -> None:
 
 def assert_rows_were_predicted(usages: list[dict[str, Any]]) -> None:
     """The cached share of all rows lies in the range that `check --cost --rows` tells, though it knows no ticket."""
-    estimate = estimates(checked(str(EXAMPLES / "triage.pl")), len(usages), [])["triage"]
+    estimate = estimates({"triage.pl": checked(str(EXAMPLES / "triage.pl"))}, len(usages), [])["triage.pl"]["triage"]
     requested, cached = (sum(usage[name] for usage in usages) for name in ("requested_tokens", "cached_tokens"))
     assert estimate.cached_share.low <= cached / requested <= estimate.cached_share.high
