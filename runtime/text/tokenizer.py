@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import tokenizers
@@ -77,7 +78,7 @@ class Tokenizer:
         source = backend.to_str()
         definition = json.loads(source)
         added = {token["content"]: token for token in definition["added_tokens"]}
-        structure = [text for text in added if added[text]["special"] or not text.isspace()]
+        structure = [text for text in added if added[text]["special"] or not _is_space(text, definition)]
         self._settings = settings
         self.vocab_size = settings.vocab_size
         self.special_tokens: dict[str, int] = {
@@ -110,11 +111,21 @@ class Tokenizer:
         return self._settings.chat_template is not None
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text that is data: what looks like a control token stays text."""
-        tokens: list[int] = self._data.encode(text, add_special_tokens=False).ids
-        if self._control.isdisjoint(tokens):
-            return tokens
-        return self._encode_apart(text)
+        """The tokens of a text that is data and goes on from other text: what looks like a control token stays text.
+
+        Raises:
+            ValueError: the tokenizer can write a character only as a control token.
+        """
+        tokens: list[int] = []
+        waiting = [text]
+        while waiting:
+            part = waiting.pop()
+            encoding = self._data.encode(part, add_special_tokens=False)
+            if self._control.isdisjoint(encoding.ids):
+                tokens += encoding.ids
+            else:
+                waiting += reversed(self._cut(part, encoding))
+        return tokens
 
     def encode_special(self, name: str) -> int:
         """The control token of that name.
@@ -142,18 +153,21 @@ class Tokenizer:
             raise TemplateRefusedError("this model has no chat template; use plain text instead of role blocks")
         return ConversationTemplate(self._settings.chat_template, self._settings.names)
 
-    def _encode_apart(self, text: str) -> list[int]:
-        """Some vocabularies hold a control token as ordinary text too: cut inside every such name.
+    def _cut(self, text: str, encoding: tokenizers.Encoding) -> list[str]:
+        """Some vocabularies hold a control token as ordinary text too: cut the text inside every such name.
 
-        What a normalizer would turn into such a name is written character by character.
+        Cuts are made nowhere else, so that all other text keeps its tokens.
         """
-        for name in self.special_tokens:
-            before, found, after = text.partition(name)
-            if found and len(name) > 1:
-                return [*self.encode(before + name[:1]), *self.encode(name[1:] + after)]
+        cuts = {0, len(text)}
+        for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+            if token in self._control:
+                cuts |= {start + 1} if end - start > 1 else {start, end}
+        places = sorted(cuts)
+        if len(places) > 2:
+            return [text[start:end] for start, end in pairwise(places)]
         if len(text) == 1:
             raise ValueError(f"this model's tokenizer can write {text!r} only as a control token")
-        return [token for character in text for token in self.encode(character)]
+        return list(text)
 
 
 def _default_bos(backend: tokenizers.Tokenizer, settings: TokenizerSettings) -> int | None:
@@ -171,8 +185,19 @@ def _token_bytes(backend: tokenizers.Tokenizer, definition: dict[str, Any], size
     for text, token in backend.get_vocab(with_added_tokens=False).items():
         result[token] = to_bytes(text)
     for added in definition["added_tokens"]:
-        result[added["id"]] = b"" if added["special"] else added["content"].encode()
+        result[added["id"]] = b"" if added["special"] else _added_bytes(added["content"], definition)
     return result
+
+
+def _added_bytes(text: str, definition: dict[str, Any]) -> bytes:
+    """What stands for spaces in the vocabulary does so in added tokens that are white space alone."""
+    return _sentence_piece_bytes(text) if _is_space(text, definition) else text.encode()
+
+
+def _is_space(text: str, definition: dict[str, Any]) -> bool:
+    """Whether an added token is white space, which is data; SentencePiece writes a space as U+2581."""
+    spelled = text.replace("▁", " ") if _byte_reader(definition) is _sentence_piece_bytes else text
+    return spelled.isspace()
 
 
 def _byte_reader(definition: dict[str, Any]) -> Callable[[str], bytes]:
@@ -207,7 +232,11 @@ _BYTE_LEVEL = _byte_level_table()
 
 
 def _byte_level_bytes(text: str) -> bytes:
-    return text.translate(_BYTE_LEVEL).encode("latin-1")
+    """A text with a character that spells no byte is an added token's, which the vocabulary may hold too."""
+    try:
+        return text.translate(_BYTE_LEVEL).encode("latin-1")
+    except UnicodeEncodeError:
+        return text.encode()
 
 
 def _sentence_piece_bytes(text: str) -> bytes:
