@@ -87,7 +87,8 @@ class LocalBackend:
     def select(self, request: Select) -> Answer[Selected]:
         prompt = self._own(request.prompt)
         head = self._settle(prompt, request.heal).decode()
-        options = encode_options(tuple(head + text for text in request.options), self.engine.vocabulary)
+        texts = tuple(self._led(prompt, head, text) for text in request.options)
+        options = encode_options(texts, self.engine.vocabulary)
         if len(options) == 1:
             return self._only(request, prompt, options[0])
         best_only = request.rule == "sum" and request.temperature == 0 and not request.wants_scores
@@ -111,7 +112,7 @@ class LocalBackend:
         fork = prompt.fork()
         fork.release()  # the prompt itself holds its KV
         self._settle(fork, heals=False)
-        option = tuple(self.engine.tokenizer.encode(request.text))
+        option = tuple(self.engine.tokenizer.encode(self._led(fork, "", request.text)))
         if not option:
             raise RequestError(f"the tokenizer of {self.model} has no tokens for {request.text!r}")
         asked = self.engine.submit(ScoreOptions(fork, (option,), request.usage))
@@ -142,6 +143,10 @@ class LocalBackend:
         withdrawn = heal(prompt, self.engine.vocabulary) if heals else b""
         prompt.tell_marks()
         return withdrawn
+
+    def _led(self, prompt: TokenPrompt, head: str, text: str) -> str:
+        """A text as it follows a prompt: behind what was withdrawn, or behind the tokenizer's own space."""
+        return (head or self.engine.tokenizer.lead(prompt.flush(), text)) + text
 
     def _constraint(self, request: Generate, withdrawn: bytes) -> Constraint | None:
         if request.shape is None or request.shape == Str():

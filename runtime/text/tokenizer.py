@@ -2,15 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import tokenizers
 
 from promptlang.grammar.vocabulary import Vocabulary
+from promptlang.runtime.text.lead import Lead, take_lead
+from promptlang.runtime.text.markup import Markup, Run
 from promptlang.runtime.text.template import ConversationTemplate, TemplateRefusedError
 
 
@@ -56,7 +59,8 @@ class TokenizerSettings:
 class Tokenizer:
     """A tokenizer that keeps control tokens out of data.
 
-    Nothing is ever added to what it encodes: no beginning-of-text token and no leading space.
+    `encode` adds nothing to a text: no beginning-of-text token, and no leading space, for text goes on from other text.
+    `encode_after` leads with the space that the model's own tokenizer puts before a text.
 
     Args:
         backend: the Hugging Face tokenizer; taken over.
@@ -89,7 +93,9 @@ class Tokenizer:
         self.eos_ids = settings.eos_ids
         self.bos_id = _default_bos(backend, settings)
         self.fingerprint = hashlib.blake2b(f"{settings}\n{source}".encode(), digest_size=16).hexdigest()
-        self._data = _data_backend(backend, definition, frozenset(structure))
+        markup = [added[text] for text in structure]
+        self._markup = Markup(markup)
+        self._data, self._lead = _data_backend(backend, definition, markup)
         self._control = frozenset(self.special_tokens.values())
 
     @classmethod
@@ -127,6 +133,40 @@ class Tokenizer:
                 waiting += reversed(self._cut(part, encoding))
         return tokens
 
+    def encode_after(self, tokens: Sequence[int], runs: Sequence[Run]) -> list[int]:
+        """The tokens of literal text and data, as the model's own tokenizer gives them for the whole.
+
+        Control tokens come from literal text alone; all text between two of them is tokenised as one.
+
+        Args:
+            tokens: what stands before.
+            runs: what follows, in order.
+        """
+        added: list[int] = []
+        for part in self._markup.split(runs):
+            if isinstance(part, int):
+                added.append(part)
+            elif added:
+                added += self.encode(self._lead_of(part, is_first=False, last=added[-1]) + part)
+            else:
+                added += self.encode(self.lead(tokens, part) + part)
+        return added
+
+    def lead(self, tokens: Sequence[int], text: str) -> str:
+        """The space that this tokenizer puts before a text, where it puts one.
+
+        Args:
+            tokens: what stands before the text.
+            text: that follows.
+        """
+        is_first = not tokens or list(tokens) == [self.bos_id]
+        return self._lead_of(text, is_first, tokens[-1] if tokens else None)
+
+    def _lead_of(self, text: str, is_first: bool, last: int | None) -> str:
+        if self._lead is None:
+            return ""
+        return self._lead.before(text) if is_first or (self._lead.everywhere and last in self._control) else ""
+
     def encode_special(self, name: str) -> int:
         """The control token of that name.
 
@@ -139,13 +179,32 @@ class Tokenizer:
         """The text of some tokens; control tokens have none, and what is no UTF-8 becomes U+FFFD."""
         return b"".join(self.token_bytes[token] for token in tokens).decode(errors="replace")
 
-    def render(self, messages: list[dict[str, str]], add_generation_prompt: bool = False) -> str:
+    def render(
+        self,
+        messages: list[dict[str, str]],
+        add_generation_prompt: bool = False,
+        options: Mapping[str, Any] = MappingProxyType({}),
+    ) -> str:
         """A conversation as the model's chat template writes it.
+
+        Args:
+            messages: with `role` and `content` each.
+            add_generation_prompt: whether the opening of an answer follows.
+            options: more that the template may name, such as `enable_thinking`.
 
         Raises:
             TemplateRefusedError: the model has no chat template, or it refuses these messages.
         """
-        return self._template.render(messages, add_generation_prompt)
+        return self._template.render(messages, add_generation_prompt, options)
+
+    @property
+    def template_names(self) -> frozenset[str]:
+        """What the chat template takes from outside, by name.
+
+        Raises:
+            TemplateRefusedError: the model has no chat template, or it is broken.
+        """
+        return self._template.names
 
     @cached_property
     def _template(self) -> ConversationTemplate:
@@ -253,36 +312,13 @@ def _word_piece_bytes(text: str) -> bytes:
 
 
 def _data_backend(
-    backend: tokenizers.Tokenizer, definition: dict[str, Any], structure: frozenset[str]
-) -> tokenizers.Tokenizer:
-    """A backend to which every text is only text."""
-    markup = [token for token in definition["added_tokens"] if token["content"] in structure]
-    leading = _drop_leading_space([definition["normalizer"], definition["pre_tokenizer"]])
-    if leading or not all(token["special"] for token in markup):
+    backend: tokenizers.Tokenizer, definition: dict[str, Any], markup: list[dict[str, Any]]
+) -> tuple[tokenizers.Tokenizer, Lead | None]:
+    """A backend to which every text is only text that goes on from other text; and what it leaves out before text."""
+    lead = take_lead([definition["normalizer"], definition["pre_tokenizer"]])
+    if lead is not None or not all(token["special"] for token in markup):
         for token in markup:
             token["special"] = True
         backend = tokenizers.Tokenizer.from_str(json.dumps(definition))
     backend.encode_special_tokens = True
-    return backend
-
-
-def _drop_leading_space(component: Any) -> bool:
-    """Take out, in place, whatever puts a space before a text. Returns whether anything did."""
-    if isinstance(component, list):
-        return sum(_drop_leading_space(part) for part in component) > 0
-    if not isinstance(component, dict):
-        return False
-    kind = component.get("type")
-    if kind == "Sequence":
-        return _drop_leading_space(component.get("normalizers") or component.get("pretokenizers"))
-    if kind == "Prepend":
-        component.clear()
-        component.update(type="Sequence", normalizers=[])
-        return True
-    if kind == "Metaspace" and component["prepend_scheme"] != "never":
-        component["prepend_scheme"] = "never"
-        return True
-    if kind == "ByteLevel" and component["add_prefix_space"]:
-        component["add_prefix_space"] = False
-        return True
-    return False
+    return backend, lead

@@ -126,3 +126,10 @@ def byte_level_with_wide_bars() -> Tokenizer:
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": True}
     definition["added_tokens"].append({"id": token, "content": name, **flags})
     return Tokenizer.from_str(json.dumps(definition))
+
+
+def metaspace_first() -> Tokenizer:
+    """As `metaspace`, with the space put before what nothing precedes alone, as in Mistral v3 and later Llamas."""
+    tokenizer = metaspace()
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+    return tokenizer

@@ -64,7 +64,7 @@ def test_turns_render_as_the_template_renders_the_whole(template: str, turns: li
     whole = tokenizer.render([{"role": role, "content": content} for role, content in turns])
     rendered = spell(tokenizer, prompt.flush())
     assert whole.startswith(rendered)
-    assert whole[len(rendered) :] == ChatTemplate(tokenizer).frame(tuple(role for role, _ in turns))[-1]
+    assert whole[len(rendered) :] == ChatTemplate(tokenizer).layout(tuple(role for role, _ in turns)).tail
 
 
 @pytest.mark.parametrize("template", [CHATML, WITH_DEFAULT_SYSTEM])

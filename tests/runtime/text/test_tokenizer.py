@@ -115,7 +115,7 @@ def test_rows_of_the_head_without_a_token_are_special(tokenizer: Tokenizer) -> N
     assert tokenizer.special_ids >= {tokenizer.vocab_size - 1, tokenizer.vocab_size - 3}
 
 
-def test_nothing_is_added_to_a_text() -> None:
+def test_nothing_is_added_to_text_that_goes_on() -> None:
     for backend in (tiny_tokenizers.byte_level(add_prefix_space=True), tiny_tokenizers.sentence_piece()):
         tokenizer = wrap(backend)
         assert tokenizer.encode("") == []
