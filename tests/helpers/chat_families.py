@@ -21,7 +21,8 @@ QWEN_3 = (
     "{{ answer + '<|im_end|>\n' }}"
     "{% else %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}"
-    "{% if enable_thinking is defined and enable_thinking is false %}{{ '<think>\n\n</think>\n\n' }}{% endif %}{% endif %}"
+    "{% if enable_thinking is defined and enable_thinking is false %}{{ '<think>\n\n</think>\n\n' }}{% endif %}"
+    "{% endif %}"
 )
 LLAMA_2 = (
     "{% if messages[0].role == 'system' %}{% set rest = messages[1:] %}{% set system = messages[0].content %}"
@@ -68,7 +69,8 @@ DEEPSEEK_R1 = (
     "{{ bos_token }}{% for m in messages %}"
     "{% if m.role == 'system' %}{{ m.content }}"
     "{% elif m.role == 'user' %}{{ '<｜User｜>' + m.content }}"
-    "{% else %}{{ '<｜Assistant｜>' + m.content.split('</think>')[-1] + '<｜end▁of▁sentence｜>' }}{% endif %}{% endfor %}"
+    "{% else %}{{ '<｜Assistant｜>' + m.content.split('</think>')[-1] + '<｜end▁of▁sentence｜>' }}{% endif %}"
+    "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<｜Assistant｜><think>\n' }}{% endif %}"
 )
 GLM_4 = (
@@ -98,7 +100,8 @@ VICUNA = (
 )
 COMMAND_R = (
     "{{ bos_token }}{% for m in messages %}"
-    "{{ '<|START_OF_TURN_TOKEN|><|' + {'user': 'USER', 'system': 'SYSTEM', 'assistant': 'CHATBOT'}[m.role] + '_TOKEN|>' "
+    "{% set name = {'user': 'USER', 'system': 'SYSTEM', 'assistant': 'CHATBOT'}[m.role] %}"
+    "{{ '<|START_OF_TURN_TOKEN|><|' + name + '_TOKEN|>' "
     "+ m.content.strip() + '<|END_OF_TURN_TOKEN|>' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>' }}{% endif %}"
 )
