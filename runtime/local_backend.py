@@ -101,7 +101,8 @@ class LocalBackend:
         """The tokens of the options. Where all of them only write the withdrawn token anew, it is the prompt's again:
         it is no option's, and none is scored by it."""
         head = self._settle(prompt, request.heal)
-        options = encode_options(tuple(head.decode() + text for text in request.options), self.engine.vocabulary)
+        texts = tuple(self._led(prompt, head.decode(), text) for text in request.options)
+        options = encode_options(texts, self.engine.vocabulary)
         firsts = {option[0] for option in options}
         if not head or len(firsts) > 1 or self.engine.vocabulary.token_bytes[options[0][0]] != head:
             return options
@@ -121,7 +122,7 @@ class LocalBackend:
         fork = prompt.fork()
         fork.release()  # the prompt itself holds its KV
         self._settle(fork, heals=False)
-        option = tuple(self.engine.tokenizer.encode(request.text))
+        option = tuple(self.engine.tokenizer.encode(self._led(fork, "", request.text)))
         if not option:
             raise RequestError(f"the tokenizer of {self.model} has no tokens for {request.text!r}")
         asked = self.engine.submit(ScoreOptions(fork, (option,), request.usage))
@@ -152,6 +153,10 @@ class LocalBackend:
         withdrawn = heal(prompt, self.engine.vocabulary) if heals else b""
         prompt.tell_marks()
         return withdrawn
+
+    def _led(self, prompt: TokenPrompt, head: str, text: str) -> str:
+        """A text as it follows a prompt: behind what was withdrawn, or behind the tokenizer's own space."""
+        return (head or self.engine.tokenizer.lead(prompt.flush(), text)) + text
 
     def _constraint(self, request: Generate, withdrawn: bytes) -> Constraint | None:
         if request.shape is None or request.shape == Str():

@@ -9,58 +9,24 @@ a message's opening by what follows it (a system prompt inside the first user tu
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Protocol
 
 from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.prefix_cache import Namespace
 from promptlang.runtime.cache.radix_node import RadixNode
 from promptlang.runtime.text.chat_template import ChatTemplate
+from promptlang.runtime.text.markup import Run
+from promptlang.runtime.text.turns import Close, Mark, Open, Piece, Sent, Text, TurnWriter
 
 
 class TextTokenizer(Protocol):
     """What a prompt needs of a tokenizer."""
 
     @property
-    def special_tokens(self) -> dict[str, int]: ...
-
-    @property
     def bos_id(self) -> int | None: ...
 
-    def encode(self, text: str) -> list[int]: ...
-
-
-@dataclass(frozen=True)
-class _Open:
-    role: str
-
-
-@dataclass(frozen=True)
-class _Close:
-    pass
-
-
-@dataclass(frozen=True)
-class _Text:
-    text: str
-
-
-@dataclass(frozen=True)
-class _Mark:
-    """A place; `tell` gets the tokens before it."""
-
-    tell: Callable[[list[int]], None]
-
-
-_Piece = _Open | _Close | _Text | _Mark
-
-
-@dataclass(frozen=True)
-class _Run:
-    """Text to tokenise: `literal` text may hold control tokens, data never does."""
-
-    text: str
-    literal: bool
+    def encode_after(self, tokens: Sequence[int], runs: Sequence[Run]) -> list[int]: ...
 
 
 class TokenPrompt:
@@ -93,12 +59,9 @@ class TokenPrompt:
         self._template = template
         self._tree = cache.tree if cache is not None and cache.shares else None
         self._node: RadixNode | None = None
-        self._roles: tuple[str, ...] = ()
-        self._is_closed = False
-        self._tail_written = False
-        self._turn_is_empty = True
-        self._pending: list[_Piece] = []
-        self._marks: list[tuple[_Mark, int]] = []
+        self._sent = Sent()
+        self._pending: list[Piece] = []
+        self._marks: list[tuple[Mark, int]] = []
         self._tokens: list[int] = [] if tokenizer.bos_id is None else [tokenizer.bos_id]
         self.ends_in_text = False
 
@@ -106,16 +69,16 @@ class TokenPrompt:
 
     def open(self, role: str) -> None:
         """Begin a turn of `role`."""
-        self._pending.append(_Open(role))
+        self._pending.append(Open(role))
 
     def close(self) -> None:
         """End the turn. The template's closing text is written when something follows."""
-        self._pending.append(_Close())
+        self._pending.append(Close())
 
     def add(self, text: str) -> None:
         """Append text; it can never become a control token."""
         if text:
-            self._pending.append(_Text(text))
+            self._pending.append(Text(text))
 
     def mark(self, tell: Callable[[list[int]], None]) -> None:
         """Remember this place; the text before it and behind it is still tokenised as one.
@@ -124,7 +87,7 @@ class TokenPrompt:
             tell: called by the first `tell_marks` behind it, on this prompt or a fork of it, with the tokens that lie
                 wholly before this place; each fork calls it.
         """
-        self._pending.append(_Mark(tell))
+        self._pending.append(Mark(tell))
 
     def tell_marks(self) -> None:
         """Say which tokens lie before the places that were marked. `flush` must have been called before."""
@@ -136,7 +99,7 @@ class TokenPrompt:
         """Append tokens as they are (a model's answer). `flush` must have been called before."""
         assert not self._pending, "tokens can't follow text that is not tokenised yet"
         self._tokens.extend(tokens)
-        self._turn_is_empty = False
+        self._sent = replace(self._sent, is_empty=False)
         self.ends_in_text = False
 
     def withdraw(self) -> int:
@@ -154,81 +117,23 @@ class TokenPrompt:
             TemplateError: the chat template can't take the turns.
         """
         if self._pending:
-            runs, marks = self._render()
+            writer = TurnWriter(self._template, self._sent)
+            writer.write(self._pending)
             self._pending.clear()
-            tokens = self._encode(runs)
+            self._sent = writer.sent
+            tokens = self._encode(writer.runs)
+            marks = [(mark, _shared(tokens, self._encode(writer.runs[:after]))) for mark, after in writer.marks]
             if tokens[:1] == self._tokens == [self._tokenizer.bos_id]:
                 self._tokens.clear()  # the template writes the beginning token itself
             known = len(self._tokens)
-            self._marks += [(mark, known + _shared(tokens, self._encode(runs[:after]))) for mark, after in marks]
+            self._marks += [(mark, known + length) for mark, length in marks]
             self._tokens.extend(tokens)
-            written = [run for run in runs if run.text]
+            written = [run for run in writer.runs if run.text]
             self.ends_in_text = bool(written) and not written[-1].literal
         return self._tokens
 
-    def _render(self) -> tuple[list[_Run], list[tuple[_Mark, int]]]:
-        """What is pending as text, and behind how many runs of it each mark lies."""
-        roles = self._roles + tuple(piece.role for piece in self._pending if isinstance(piece, _Open))
-        frame = self._template.frame(roles) if roles else ()
-        turn, closed = len(self._roles), self._is_closed
-        runs: list[_Run] = []
-        marks: list[tuple[_Mark, int]] = []
-        for piece in self._pending:
-            match piece:
-                case _Open():
-                    opening = frame[turn]
-                    if self._tail_written:
-                        opening = opening.removeprefix(self._template.frame(roles[:turn])[-1])
-                    runs.append(_Run(opening, literal=True))
-                    turn, closed = turn + 1, False
-                    self._tail_written, self._turn_is_empty = False, True
-                case _Close():
-                    closed = True
-                    self._trim_last(runs)
-                case _Text(text):
-                    if closed and turn and not self._tail_written:
-                        runs.append(_Run(self._template.frame(roles[:turn])[-1], literal=True))
-                        self._tail_written = True
-                    if not closed and self._turn_is_empty and turn and self._template.trims:
-                        text = text.lstrip()
-                    self._turn_is_empty = self._turn_is_empty and not text
-                    runs.append(_Run(text, literal=False))
-                case _Mark():
-                    marks.append((piece, len(runs)))
-        self._roles, self._is_closed = roles, closed
-        return runs, marks
-
-    def _trim_last(self, runs: list[_Run]) -> None:
-        if runs and not runs[-1].literal and self._template.trims:
-            runs[-1] = _Run(runs[-1].text.rstrip(), literal=False)
-
-    def _encode(self, runs: list[_Run]) -> list[int]:
-        """Control tokens come from literal text alone; all plain text between two of them is tokenised as one."""
-        tokens: list[int] = []
-        plain = ""
-        for run in runs:
-            for part in self._split_specials(run):
-                if isinstance(part, int):
-                    tokens += [*self._tokenizer.encode(plain), part]
-                    plain = ""
-                else:
-                    plain += part
-        return tokens + self._tokenizer.encode(plain)
-
-    def _split_specials(self, run: _Run) -> list[str | int]:
-        if not run.literal:
-            return [run.text]
-        parts: list[str | int] = []
-        rest = run.text
-        while rest:
-            found = [(at, name) for name in self._tokenizer.special_tokens if (at := rest.find(name)) >= 0]
-            if not found:
-                parts.append(rest)
-                break
-            at, name = min(found, key=lambda hit: (hit[0], -len(hit[1])))
-            parts += [rest[:at], self._tokenizer.special_tokens[name]]
-            rest = rest[at + len(name) :]
-        return parts
+    def _encode(self, runs: Sequence[Run]) -> list[int]:
+        return self._tokenizer.encode_after(self._tokens, runs)
 
     # Sharing ---------------------------------------------------------------------------------------
 

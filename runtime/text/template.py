@@ -1,10 +1,11 @@
 """Chat templates: Jinja programs that come with a model, and run in a sandbox."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NoReturn
 
-from jinja2 import Template, TemplateError, nodes
+from jinja2 import Template, TemplateError, meta, nodes
 from jinja2.ext import Extension
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -31,6 +32,9 @@ class ConversationTemplate:
         source: Jinja source.
         variables: constants it may name (`bos_token`, `eos_token`, ...).
 
+    Attributes:
+        names: what it takes from outside.
+
     Raises:
         TemplateRefusedError: the source is no template.
     """
@@ -39,22 +43,31 @@ class ConversationTemplate:
         self._variables = variables
         try:
             self._template = _compile(source)
+            self.names = frozenset(meta.find_undeclared_variables(self._template.environment.parse(source)))
         except TemplateError as error:
             raise TemplateRefusedError(f"the chat template is broken: {error}") from error
 
-    def render(self, messages: list[dict[str, str]], add_generation_prompt: bool) -> str:
+    def render(self, messages: list[dict[str, str]], add_generation_prompt: bool, options: Mapping[str, Any]) -> str:
         """The conversation as text.
+
+        Args:
+            messages: with `role` and `content` each.
+            add_generation_prompt: whether the opening of an answer follows.
+            options: more that it may name; they win over the constants.
 
         Raises:
             TemplateRefusedError: the template refuses the messages, or fails on them.
         """
         try:
             return self._template.render(
-                messages=messages,
-                add_generation_prompt=add_generation_prompt,
-                tools=None,  # templates tell "none" from "not defined", and are written for the former
-                documents=None,
-                **self._variables,
+                {
+                    "tools": None,  # templates tell "none" from "not defined", and are written for the former
+                    "documents": None,
+                    **self._variables,
+                    **options,
+                    "messages": messages,
+                    "add_generation_prompt": add_generation_prompt,
+                }
             )
         # A template computes with what it is given: it may divide, index and call, and fail as any program
         # does.

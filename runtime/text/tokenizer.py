@@ -2,14 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import tokenizers
 
 from promptlang.grammar.vocabulary import Vocabulary
+from promptlang.runtime.text.lead import Lead, take_lead
+from promptlang.runtime.text.markup import Markup, Run
 from promptlang.runtime.text.template import ConversationTemplate, TemplateRefusedError
 
 
@@ -55,7 +59,8 @@ class TokenizerSettings:
 class Tokenizer:
     """A tokenizer that keeps control tokens out of data.
 
-    Nothing is ever added to what it encodes: no beginning-of-text token and no leading space.
+    `encode` adds nothing to a text: no beginning-of-text token, and no leading space, for text goes on from other text.
+    `encode_after` leads with the space that the model's own tokenizer puts before a text.
 
     Args:
         backend: the Hugging Face tokenizer; taken over.
@@ -77,7 +82,7 @@ class Tokenizer:
         source = backend.to_str()
         definition = json.loads(source)
         added = {token["content"]: token for token in definition["added_tokens"]}
-        structure = [text for text in added if added[text]["special"] or not text.isspace()]
+        structure = [text for text in added if added[text]["special"] or not _is_space(text, definition)]
         self._settings = settings
         self.vocab_size = settings.vocab_size
         self.special_tokens: dict[str, int] = {
@@ -88,7 +93,9 @@ class Tokenizer:
         self.eos_ids = settings.eos_ids
         self.bos_id = _default_bos(backend, settings)
         self.fingerprint = hashlib.blake2b(f"{settings}\n{source}".encode(), digest_size=16).hexdigest()
-        self._data = _data_backend(backend, definition, frozenset(structure))
+        markup = [added[text] for text in structure]
+        self._markup = Markup(markup)
+        self._data, self._lead = _data_backend(backend, definition, markup)
         self._control = frozenset(self.special_tokens.values())
 
     @classmethod
@@ -110,11 +117,55 @@ class Tokenizer:
         return self._settings.chat_template is not None
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a text that is data: what looks like a control token stays text."""
-        tokens: list[int] = self._data.encode(text, add_special_tokens=False).ids
-        if self._control.isdisjoint(tokens):
-            return tokens
-        return self._encode_apart(text)
+        """The tokens of a text that is data and goes on from other text: what looks like a control token stays text.
+
+        Raises:
+            ValueError: the tokenizer can write a character only as a control token.
+        """
+        tokens: list[int] = []
+        waiting = [text]
+        while waiting:
+            part = waiting.pop()
+            encoding = self._data.encode(part, add_special_tokens=False)
+            if self._control.isdisjoint(encoding.ids):
+                tokens += encoding.ids
+            else:
+                waiting += reversed(self._cut(part, encoding))
+        return tokens
+
+    def encode_after(self, tokens: Sequence[int], runs: Sequence[Run]) -> list[int]:
+        """The tokens of literal text and data, as the model's own tokenizer gives them for the whole.
+
+        Control tokens come from literal text alone; all text between two of them is tokenised as one.
+
+        Args:
+            tokens: what stands before.
+            runs: what follows, in order.
+        """
+        added: list[int] = []
+        for part in self._markup.split(runs):
+            if isinstance(part, int):
+                added.append(part)
+            elif added:
+                added += self.encode(self._lead_of(part, is_first=False, last=added[-1]) + part)
+            else:
+                added += self.encode(self.lead(tokens, part) + part)
+        return added
+
+    def lead(self, tokens: Sequence[int], text: str) -> str:
+        """The space that this tokenizer puts before a text, where it puts one.
+
+        Args:
+            tokens: what stands before the text.
+            text: that follows.
+        """
+        is_first = not tokens or list(tokens) == [self.bos_id]
+        return self._lead_of(text, is_first, tokens[-1] if tokens else None)
+
+    def _lead_of(self, text: str, is_first: bool, last: int | None) -> str:
+        if self._lead is None:
+            return ""
+        return self._lead.before(text) if is_first or (self._lead.everywhere and last in self._control) else ""
 
     def encode_special(self, name: str) -> int:
         """The control token of that name.
@@ -128,13 +179,32 @@ class Tokenizer:
         """The text of some tokens; control tokens have none, and what is no UTF-8 becomes U+FFFD."""
         return b"".join(self.token_bytes[token] for token in tokens).decode(errors="replace")
 
-    def render(self, messages: list[dict[str, str]], add_generation_prompt: bool = False) -> str:
+    def render(
+        self,
+        messages: list[dict[str, str]],
+        add_generation_prompt: bool = False,
+        options: Mapping[str, Any] = MappingProxyType({}),
+    ) -> str:
         """A conversation as the model's chat template writes it.
+
+        Args:
+            messages: with `role` and `content` each.
+            add_generation_prompt: whether the opening of an answer follows.
+            options: more that the template may name, such as `enable_thinking`.
 
         Raises:
             TemplateRefusedError: the model has no chat template, or it refuses these messages.
         """
-        return self._template.render(messages, add_generation_prompt)
+        return self._template.render(messages, add_generation_prompt, options)
+
+    @property
+    def template_names(self) -> frozenset[str]:
+        """What the chat template takes from outside, by name.
+
+        Raises:
+            TemplateRefusedError: the model has no chat template, or it is broken.
+        """
+        return self._template.names
 
     @cached_property
     def _template(self) -> ConversationTemplate:
@@ -142,18 +212,21 @@ class Tokenizer:
             raise TemplateRefusedError("this model has no chat template; use plain text instead of role blocks")
         return ConversationTemplate(self._settings.chat_template, self._settings.names)
 
-    def _encode_apart(self, text: str) -> list[int]:
-        """Some vocabularies hold a control token as ordinary text too: cut inside every such name.
+    def _cut(self, text: str, encoding: tokenizers.Encoding) -> list[str]:
+        """Some vocabularies hold a control token as ordinary text too: cut the text inside every such name.
 
-        What a normalizer would turn into such a name is written character by character.
+        Cuts are made nowhere else, so that all other text keeps its tokens.
         """
-        for name in self.special_tokens:
-            before, found, after = text.partition(name)
-            if found and len(name) > 1:
-                return [*self.encode(before + name[:1]), *self.encode(name[1:] + after)]
+        cuts = {0, len(text)}
+        for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+            if token in self._control:
+                cuts |= {start + 1} if end - start > 1 else {start, end}
+        places = sorted(cuts)
+        if len(places) > 2:
+            return [text[start:end] for start, end in pairwise(places)]
         if len(text) == 1:
             raise ValueError(f"this model's tokenizer can write {text!r} only as a control token")
-        return [token for character in text for token in self.encode(character)]
+        return list(text)
 
 
 def _default_bos(backend: tokenizers.Tokenizer, settings: TokenizerSettings) -> int | None:
@@ -171,8 +244,19 @@ def _token_bytes(backend: tokenizers.Tokenizer, definition: dict[str, Any], size
     for text, token in backend.get_vocab(with_added_tokens=False).items():
         result[token] = to_bytes(text)
     for added in definition["added_tokens"]:
-        result[added["id"]] = b"" if added["special"] else added["content"].encode()
+        result[added["id"]] = b"" if added["special"] else _added_bytes(added["content"], definition)
     return result
+
+
+def _added_bytes(text: str, definition: dict[str, Any]) -> bytes:
+    """What stands for spaces in the vocabulary does so in added tokens that are white space alone."""
+    return _sentence_piece_bytes(text) if _is_space(text, definition) else text.encode()
+
+
+def _is_space(text: str, definition: dict[str, Any]) -> bool:
+    """Whether an added token is white space, which is data; SentencePiece writes a space as U+2581."""
+    spelled = text.replace("▁", " ") if _byte_reader(definition) is _sentence_piece_bytes else text
+    return spelled.isspace()
 
 
 def _byte_reader(definition: dict[str, Any]) -> Callable[[str], bytes]:
@@ -207,7 +291,11 @@ _BYTE_LEVEL = _byte_level_table()
 
 
 def _byte_level_bytes(text: str) -> bytes:
-    return text.translate(_BYTE_LEVEL).encode("latin-1")
+    """A text with a character that spells no byte is an added token's, which the vocabulary may hold too."""
+    try:
+        return text.translate(_BYTE_LEVEL).encode("latin-1")
+    except UnicodeEncodeError:
+        return text.encode()
 
 
 def _sentence_piece_bytes(text: str) -> bytes:
@@ -224,36 +312,13 @@ def _word_piece_bytes(text: str) -> bytes:
 
 
 def _data_backend(
-    backend: tokenizers.Tokenizer, definition: dict[str, Any], structure: frozenset[str]
-) -> tokenizers.Tokenizer:
-    """A backend to which every text is only text."""
-    markup = [token for token in definition["added_tokens"] if token["content"] in structure]
-    leading = _drop_leading_space([definition["normalizer"], definition["pre_tokenizer"]])
-    if leading or not all(token["special"] for token in markup):
+    backend: tokenizers.Tokenizer, definition: dict[str, Any], markup: list[dict[str, Any]]
+) -> tuple[tokenizers.Tokenizer, Lead | None]:
+    """A backend to which every text is only text that goes on from other text; and what it leaves out before text."""
+    lead = take_lead([definition["normalizer"], definition["pre_tokenizer"]])
+    if lead is not None or not all(token["special"] for token in markup):
         for token in markup:
             token["special"] = True
         backend = tokenizers.Tokenizer.from_str(json.dumps(definition))
     backend.encode_special_tokens = True
-    return backend
-
-
-def _drop_leading_space(component: Any) -> bool:
-    """Take out, in place, whatever puts a space before a text. Returns whether anything did."""
-    if isinstance(component, list):
-        return sum(_drop_leading_space(part) for part in component) > 0
-    if not isinstance(component, dict):
-        return False
-    kind = component.get("type")
-    if kind == "Sequence":
-        return _drop_leading_space(component.get("normalizers") or component.get("pretokenizers"))
-    if kind == "Prepend":
-        component.clear()
-        component.update(type="Sequence", normalizers=[])
-        return True
-    if kind == "Metaspace" and component["prepend_scheme"] != "never":
-        component["prepend_scheme"] = "never"
-        return True
-    if kind == "ByteLevel" and component["add_prefix_space"]:
-        component["add_prefix_space"] = False
-        return True
-    return False
+    return backend, lead

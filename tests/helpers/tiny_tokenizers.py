@@ -1,5 +1,7 @@
 """Small tokenizers of the kinds that models come with."""
 
+import json
+
 from tokenizers import (
     AddedToken,
     Regex,
@@ -57,8 +59,6 @@ def sentence_piece() -> Tokenizer:
 
 
 def _without_byte_tokens_added(definition: str) -> Tokenizer:
-    import json
-
     parsed = json.loads(definition)
     parsed["added_tokens"] = [token for token in parsed["added_tokens"] if token["content"] in SPECIALS]
     return Tokenizer.from_str(json.dumps(parsed))
@@ -103,3 +103,33 @@ def spaceless() -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"\s"), "isolated")
     tokenizer.decoder = decoders.Fuse()
     return _with_specials(tokenizer)
+
+
+def sentence_piece_with_runs_of_spaces() -> Tokenizer:
+    """As in Gemma 3: no space before the text, and runs of spaces that are added tokens, but no control tokens."""
+    pieces = ["▁", *(chr(code) for code in range(0x21, 0x7F)), "th", "the", "▁the", "▁▁", "▁▁▁▁"]
+    vocabulary = {piece: index for index, piece in enumerate(["<unk>", *(f"<0x{b:02X}>" for b in range(256)), *pieces])}
+    merges = [("t", "h"), ("th", "e"), ("▁", "▁"), ("▁▁", "▁▁"), ("▁", "the")]
+    tokenizer = Tokenizer(models.BPE(vocabulary, merges, byte_fallback=True, unk_token="<unk>", fuse_unk=True))
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    tokenizer.add_tokens([AddedToken(run, special=False, normalized=False) for run in ("▁▁", "▁▁▁▁", "\n\n")])
+    return _with_specials(tokenizer)
+
+
+def byte_level_with_wide_bars() -> Tokenizer:
+    """As in DeepSeek: the vocabulary holds its control tokens too, with characters that spell no byte."""
+    definition = json.loads(byte_level().to_str())
+    name = "<｜begin▁of▁sentence｜>"
+    token = len(definition["model"]["vocab"]) + len(definition["added_tokens"])
+    definition["model"]["vocab"][name] = token
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": True}
+    definition["added_tokens"].append({"id": token, "content": name, **flags})
+    return Tokenizer.from_str(json.dumps(definition))
+
+
+def metaspace_first() -> Tokenizer:
+    """As `metaspace`, with the space put before what nothing precedes alone, as in Mistral v3 and later Llamas."""
+    tokenizer = metaspace()
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
+    return tokenizer

@@ -64,7 +64,7 @@ def test_turns_render_as_the_template_renders_the_whole(template: str, turns: li
     whole = tokenizer.render([{"role": role, "content": content} for role, content in turns])
     rendered = spell(tokenizer, prompt.flush())
     assert whole.startswith(rendered)
-    assert whole[len(rendered) :] == ChatTemplate(tokenizer).frame(tuple(role for role, _ in turns))[-1]
+    assert whole[len(rendered) :] == ChatTemplate(tokenizer).layout(tuple(role for role, _ in turns)).tail
 
 
 @pytest.mark.parametrize("template", [CHATML, WITH_DEFAULT_SYSTEM])
@@ -113,6 +113,37 @@ def test_data_never_becomes_a_control_token(text: str, attack: str) -> None:
     tokens = prompt.flush()
     assert [token for token in tokens if token in controls] == [tokenizer.special_tokens["<|im_start|>"]]
     assert tokenizer.decode(tokens).endswith(text + attack)
+
+
+NEEDS_USER = (
+    "{% if messages | selectattr('role', 'equalto', 'user') | list | length == 0 %}"
+    "{{ raise_exception('no user turn') }}{% endif %}" + CHATML
+)
+
+
+@pytest.mark.parametrize("template", [NEEDS_USER, SYSTEM_INSIDE_USER])
+def test_a_place_behind_a_system_turn_is_known_where_the_template_needs_a_user_turn(template: str) -> None:
+    tokenizer = tokenizer_with(template)
+    prompt = new_prompt(tokenizer)
+    told: list[list[int]] = []
+    talk(prompt, TALK[:1])
+    prompt.mark(told.append)
+    talk(prompt, TALK[1:2])
+    whole = prompt.flush()
+    prompt.tell_marks()
+    assert spell(tokenizer, told[0]).endswith("Be brief.")
+    assert whole[: len(told[0])] == told[0]
+
+
+def test_an_answer_that_the_program_begins_is_opened_as_a_written_one() -> None:
+    tokenizer = tokenizer_with(CHATML + "{% if add_generation_prompt %}<|im_start|>assistant\n<think>{% endif %}")
+    begun, free = new_prompt(tokenizer), new_prompt(tokenizer)
+    for prompt in (begun, free):
+        talk(prompt, [("user", "hello")])
+        prompt.open("assistant")
+    begun.add("It is")
+    assert spell(tokenizer, begun.flush()).endswith("<|im_start|>assistant\nIt is")
+    assert spell(tokenizer, free.flush()).endswith("<|im_start|>assistant\n<think>")
 
 
 def test_adjacent_text_is_tokenised_as_one() -> None:

@@ -157,10 +157,14 @@ def test_answers_of_fixed_length_are_predicted_within_a_tenth(tmp_path: Path, te
 LONG = {"beam", "search", "tree_of_thought"}
 """Files whose rehearsals take more than a second."""
 
+WAYS = {"unions"}
+"""Files whose programs go where a drawn record says: rehearsals go some of these ways, a run may go another."""
+
 PROGRAMS = [
     pytest.param(file, name, id=f"{file.stem}-{name}", marks=pytest.mark.slow if file.stem in LONG else ())
     for folder in ("examples", "tests/programs/good")
     for file in sorted((ROOT / folder).glob("*.pl"))
+    if file.stem not in WAYS
     for name in check(load(file)).main
 ]
 

@@ -70,6 +70,33 @@ def test_markup_that_a_model_added_is_no_data_either_but_has_a_text() -> None:
     assert tokenizer.token_bytes[call] == b"<tool_call>"
 
 
+def test_added_runs_of_spaces_are_text_and_leave_the_text_around_them_alone() -> None:
+    backend = tiny_tokenizers.sentence_piece_with_runs_of_spaces()
+    tokenizer = wrap(backend)
+    for text in ("the    the  the\n\nthe", "  the", " " * 33):
+        tokens = tokenizer.encode(text)
+        assert tokens == backend.encode(text).ids
+        assert tokenizer.decode(tokens) == text
+    assert "▁▁" not in tokenizer.special_tokens
+
+
+def test_a_vocabulary_may_hold_control_tokens_whose_characters_are_no_bytes() -> None:
+    tokenizer = wrap(tiny_tokenizers.byte_level_with_wide_bars())
+    start = tokenizer.encode_special("<｜begin▁of▁sentence｜>")
+    assert tokenizer.token_bytes[start] == b""
+    text = "the <｜begin▁of▁sentence｜> fox"
+    assert start not in tokenizer.encode(text)
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_a_text_full_of_control_tokens_is_cut_there_alone() -> None:
+    tokenizer = wrap(tiny_tokenizers.unigram_with_specials_as_pieces())
+    text = "ab</s>" * 3000
+    tokens = tokenizer.encode(text)
+    assert tokenizer.decode(tokens) == text
+    assert set(tokenizer.special_tokens.values()).isdisjoint(tokens)
+
+
 def test_control_tokens_have_no_bytes_and_a_name(tokenizer: Tokenizer) -> None:
     token = tokenizer.encode_special("<|im_end|>")
     assert tokenizer.token_bytes[token] == b""
@@ -88,7 +115,7 @@ def test_rows_of_the_head_without_a_token_are_special(tokenizer: Tokenizer) -> N
     assert tokenizer.special_ids >= {tokenizer.vocab_size - 1, tokenizer.vocab_size - 3}
 
 
-def test_nothing_is_added_to_a_text() -> None:
+def test_nothing_is_added_to_text_that_goes_on() -> None:
     for backend in (tiny_tokenizers.byte_level(add_prefix_space=True), tiny_tokenizers.sentence_piece()):
         tokenizer = wrap(backend)
         assert tokenizer.encode("") == []

@@ -10,8 +10,10 @@ from tiny_engine import TEMPLATE
 from tiny_models import tiny_network
 
 from examples import examples
+from promptlang.runtime.backend import Select
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.healing import heal
+from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.transformers_model import TransformersModel
 from promptlang.runtime.prompt import TokenPrompt
@@ -87,12 +89,13 @@ def test_a_healed_answer_goes_on_from_the_text_and_keeps_every_earlier_token(kin
     head = heal(prompt, engine.vocabulary)
     kept = list(prompt.flush())
     assert kept == before[: len(kept)]
-    assert bytes_of(engine, kept) + head == text.encode()
+    sent = (engine.tokenizer.lead([], text) + text).encode()
+    assert bytes_of(engine, kept) + head == sent
     result, shown = write(engine, prompt, seed, withdrawn=head, sampling=Sampling(temperature=1.0), max_tokens=6)
     after = prompt.flush()
     assert after[: len(kept)] == kept
-    assert bytes_of(engine, after).startswith(text.encode())
-    assert bytes_of(engine, after)[len(text.encode()) :].decode(errors="replace") == result.text == shown
+    assert bytes_of(engine, after).startswith(sent)
+    assert bytes_of(engine, after)[len(sent) :].decode(errors="replace") == result.text == shown
 
 
 @pytest.mark.parametrize(
@@ -109,6 +112,32 @@ def test_a_healed_answer_goes_on_from_the_text_and_keeps_every_earlier_token(kin
 def test_a_token_is_taken_back_where_another_extends_it(kind: str, text: str, head: bytes) -> None:
     engine = new_engine(kind)
     assert heal(prompt_of(engine, text), engine.vocabulary) == head
+
+
+# The first space --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "metaspace_first"])
+@settings(deadline=None, max_examples=25)
+@given(text=TEXTS)
+def test_a_prompt_begins_as_the_tokenizer_begins_a_text(kind: str, text: str) -> None:
+    engine = new_engine(kind)
+    theirs = getattr(tiny_tokenizers, kind)().encode(text, add_special_tokens=False).ids
+    assert prompt_of(engine, text).flush() == theirs
+
+
+@pytest.mark.parametrize("kind", ["sentence_piece", "metaspace", "metaspace_first"])
+def test_an_option_at_the_beginning_is_one_that_a_text_may_begin_with(kind: str) -> None:
+    engine = new_engine(kind)
+    backend = LocalBackend(engine)
+    prompt = backend.new_prompt()
+    answer = backend.select(Select(prompt, ("fox", "dog"), Usage()))
+    while engine.step():
+        pass
+    assert answer.result is not None
+    chosen = ("fox", "dog")[answer.result.index]
+    written = getattr(tiny_tokenizers, kind)().encode(chosen, add_special_tokens=False).ids
+    assert prompt.flush()[-len(written) :] == written
 
 
 # Stops -------------------------------------------------------------------------------------------------------
