@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -90,7 +91,8 @@ def test_every_answer_is_a_value_of_its_type(shape: Shape, vocabulary: Vocabular
     text = walk(compile_constraint(shape, vocabulary), vocabulary, seed)
     assert fits(shape, text), text
     value = read(shape, text)
-    if isinstance(value, dict | list) and "." not in text and "-0" not in text:
+    # One number has several notations: 1.0, -0, 7e1.
+    if isinstance(value, dict | list) and not re.search(r"\.|-0|\d[eE]", text):
         assert compact(value) == text or len(set(value)) != text.count(":")
 
 
