@@ -26,7 +26,7 @@ from promptlang.compiler.graph import (
 from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Span
-from promptlang.lints.reading import Piece, Reading, known_constants
+from promptlang.lints.reading import Passage, Reading, known_constants
 from promptlang.syntax.ast import Expression
 from promptlang.syntax.walk import names_in
 from promptlang.values.values import Value
@@ -98,7 +98,7 @@ class _Loss:
     behind: Span
 
 
-def _loss(pieces: Sequence[Piece], behind: Span, count: Count) -> _Loss | None:
+def _loss(pieces: Sequence[Passage], behind: Span, count: Count) -> _Loss | None:
     """What is lost of some pieces, if it is worth a word."""
     fixed = [(count(piece.text), piece) for piece in pieces if piece.text]
     tokens = sum(number for number, _ in fixed)
@@ -108,7 +108,7 @@ def _loss(pieces: Sequence[Piece], behind: Span, count: Count) -> _Loss | None:
     return _Loss(longest.span, tokens, behind)
 
 
-def _behind_first(pieces: Sequence[Piece], count: Count) -> _Loss | None:
+def _behind_first(pieces: Sequence[Passage], count: Count) -> _Loss | None:
     """The fixed text behind the first piece that differs."""
     first = next((index for index, piece in enumerate(pieces) if piece.text is None), None)
     return None if first is None else _loss(pieces[first + 1 :], pieces[first].span, count)
@@ -228,7 +228,7 @@ def _in_branches(node: Node, values: dict[str, Value], count: Count) -> Iterator
         yield faults.text_behind_branch(loss.span, loss.tokens, loss.behind)
 
 
-def _as_one(arms: Sequence[Sequence[Piece]]) -> list[Piece]:
+def _as_one(arms: Sequence[Sequence[Passage]]) -> list[Passage]:
     """The first arm's pieces; once arms differ, what is not in all of them differs."""
     first, *others = arms
     if not others:
@@ -238,14 +238,14 @@ def _as_one(arms: Sequence[Sequence[Piece]]) -> list[Piece]:
     return [*first[:equal], *(part for piece in first[equal:] for part in _in_all(piece, rest))]
 
 
-def _in_all(piece: Piece, others: Sequence[AbstractSet[str | None]]) -> list[Piece]:
+def _in_all(piece: Passage, others: Sequence[AbstractSet[str | None]]) -> list[Passage]:
     """A piece of one arm, as all arms have it: whole, or the words that it ends in behind what differs."""
     if all(piece.text in texts for texts in others):
         return [piece]
     tail = piece.text or ""
     for texts in others:
         tail = max((_common_tail(tail, text) for text in texts if text), key=len, default="")
-    return [Piece(piece.span, None), Piece(piece.span, tail)]
+    return [Passage(piece.span, None), Passage(piece.span, tail)]
 
 
 def _common_tail(one: str, other: str) -> str:
@@ -254,7 +254,7 @@ def _common_tail(one: str, other: str) -> str:
     return tail[tail.find(" ") :] if " " in tail else ""
 
 
-def _common_length(arms: Sequence[Sequence[Piece]]) -> int:
+def _common_length(arms: Sequence[Sequence[Passage]]) -> int:
     """How many pieces all arms begin with in common."""
     heads = zip(*([piece.text for piece in arm] for arm in arms), strict=False)
     return next((index for index, texts in enumerate(heads) if len(set(texts)) > 1), min(map(len, arms)))

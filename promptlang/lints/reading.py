@@ -53,7 +53,7 @@ _READABLE = (
 
 
 @dataclass(frozen=True)
-class Piece:
+class Passage:
     """A run of prompt text.
 
     Attributes:
@@ -78,7 +78,7 @@ class Reading:
 
     values: dict[str, Value]
     varying: set[str]
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[Passage] = field(default_factory=list)
 
     def region(self, region: Region) -> bool:
         """Read a region.
@@ -115,12 +115,12 @@ class Reading:
     def _text(self, template: Template) -> None:
         for index, part in enumerate(template.parts):
             if isinstance(part, str):
-                self.pieces.append(Piece(_span_of_literal(template, index), part))
+                self.pieces.append(Passage(_span_of_literal(template, index), part))
             elif self._differs(part):
-                self.pieces.append(Piece(_span_of_hole(part), None))
+                self.pieces.append(Passage(_span_of_hole(part), None))
             else:
                 known = self.value(part)
-                self.pieces.append(Piece(_span_of_hole(part), "" if known is None else render_text(known[0])))
+                self.pieces.append(Passage(_span_of_hole(part), "" if known is None else render_text(known[0])))
 
     # Variables ----------------------------------------------------------------------------------------------
 
@@ -196,7 +196,7 @@ class Reading:
             return False
         differs = any(not self.varying.isdisjoint(each.reads) for each in nodes)
         if any(isinstance(each, TextNode) for each in nodes):
-            self.pieces.append(Piece(node.span, None if differs else ""))
+            self.pieces.append(Passage(node.span, None if differs else ""))
         for each in nodes:
             for name in each.writes:
                 self._forget(name)
