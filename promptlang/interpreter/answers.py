@@ -34,7 +34,7 @@ async def run_gen(machine: Machine, node: GenNode, frame: Frame) -> None:
     answer = machine.backend.generate(
         Generate(
             prompt=frame.prompt,
-            stream=_stream(node, frame, options.get("seed")),
+            stream=_stream(frame, options.get("seed")),
             usage=frame.run.usage,
             max_tokens=options.get("max_tokens", SCALAR_TOKENS if _is_scalar(node.shape) else DEFAULT_MAX_TOKENS),
             min_tokens=options.get("min_tokens", 0),
@@ -118,7 +118,7 @@ async def run_select(machine: Machine, node: SelectNode, frame: Frame) -> None:
             usage=frame.run.usage,
             rule=options.get("by", "sum"),
             temperature=options.get("temperature", 0.0),
-            uniform=_stream(node, frame, None).uniform(0) if len(texts) > 1 else 0.0,
+            uniform=_stream(frame, None).uniform(0) if len(texts) > 1 else 0.0,
             heal=options.get("heal", True),
             wants_scores=node.reads_scores,
         )
@@ -172,10 +172,10 @@ async def _answered(answer: Answer[Result]) -> Result:
     return answer.result
 
 
-def _stream(node: Node, frame: Frame, seed: int | None) -> RandomStream:
-    """Depends on the run's seed, the row, the branch, the node and how often it ran: never on what else is in the
+def _stream(frame: Frame, seed: int | None) -> RandomStream:
+    """Depends on the run's seed, the row, the branch and which of its answers it is: never on what else is in the
     batch."""
-    key = frame.visit(node)
+    key = frame.answer_key()
     if seed is not None:
         return RandomStream(seed)
     return RandomStream(frame.run.seed, frame.run.row, *key)

@@ -26,7 +26,7 @@ class _Size:
 async def run_beam(machine: Machine, node: BeamNode, frame: Frame) -> None:
     size = _size(node, frame)
     frontier: list[tuple[Frame, PathValue | None]] = [(frame, None)]
-    key = frame.visit(node)
+    key = frame.fork_key(node.name)
     for number in range(size.depth):
         check_alive(len(frontier) * size.branch, node, frame)
         frames = _children([parent for parent, _ in frontier], node, number, size.branch, frame.path, key)

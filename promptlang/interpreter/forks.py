@@ -39,7 +39,7 @@ def _fork_items(node: ForkNode, frame: Frame) -> list[Any]:
 
 
 async def _branch_frames(machine: Machine, node: ForkNode, items: list[Any], frame: Frame) -> list[Frame]:
-    key = frame.visit(node)
+    key = frame.fork_key(node.name)
     start = await _fork_head(machine, node, frame) if node.head.nodes and items else frame
     frames = []
     for index, item in enumerate(items[:1] if node.is_merged else items):

@@ -43,7 +43,6 @@ async def run_call(machine: Machine, node: CallNode, frame: Frame) -> None:
     if node.is_started:
         _bind_started(node, frame)
         return
-    frame.called[node.callee] += node.skipped
     if len(frame.path) >= DEEPEST_CALL:
         raise RunError(f"calls nest deeper than {DEEPEST_CALL}", node.span, frame.path)
     graph = machine.graphs[node.callee]
@@ -52,11 +51,12 @@ async def run_call(machine: Machine, node: CallNode, frame: Frame) -> None:
         message = f"this run calls more than {MOST_CALLS} programs; say where a program stops calling itself"
         raise RunError(message, node.span, frame.path)
     given = {name: frame.value(value) for name, value in node.arguments.items()}
-    path = (*frame.path, frame.call_label(node.callee))
+    label = frame.call_label(node.callee, node.skipped)
+    path = (*frame.path, label)
     machine = machine.running(graph)
     arguments = bound(graph, given, node.span, path)
     prompt = machine.new_prompt(frame.run, graph.name)
-    callee = Frame(frame.run, graph, prompt, arguments, graph.constants, path, frame.visit(node))
+    callee = Frame(frame.run, graph, prompt, arguments, graph.constants, path, (*frame.key, label))
     task = machine.loop.spawn(run_program(machine, callee))
     task.when_done(lambda: _ended(frame.run, path))
     frame.pending.append(task)

@@ -4,7 +4,7 @@ from collections import ChainMap, Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from promptlang.compiler.graph import Graph, Node
+from promptlang.compiler.graph import Graph
 from promptlang.diagnostics.source import Span
 from promptlang.interpreter.branches import Branch
 from promptlang.interpreter.observer import SilentObserver, Watched
@@ -69,14 +69,15 @@ class Frame:
         scope: the variables by name; one whose call is under way holds its task.
         constants: what the names of the file mean.
         path: the branch, as messages say it, outermost first.
-        key: the branch, as random numbers depend on it.
+        key: the branch, as random numbers depend on it: as its path, with counts.
         branch: its place among its siblings, where it is a branch.
         own: the names of variables that were bound here.
         pending: calls that were started.
         said: the last piece of what was added to the prompt.
         start: what was said when the branch began.
         started: calls that began before their place, by the node that will bind them.
-        visits, called: how often each node ran, and each program was called.
+        answers: how many answers were asked for on this prompt.
+        made: how often each program was called and each fork made, by what the path calls them.
     """
 
     run: Run
@@ -92,8 +93,8 @@ class Frame:
     said: Said = field(default_factory=Said)
     start: Said = field(init=False)
     started: dict[int, Task[Any]] = field(default_factory=dict)
-    visits: Counter[int] = field(default_factory=Counter)
-    called: Counter[str] = field(default_factory=Counter)
+    answers: int = 0
+    made: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.start = self.said
@@ -119,17 +120,27 @@ class Frame:
         for task in self.pending:
             task.cancel()
 
-    def visit(self, node: Node) -> tuple[int | str, ...]:
-        """Names this visit of a node, for random numbers: the same in every run, whatever else goes on, and whatever
-        a pass took out or moved."""
-        self.visits[node.id] += 1
-        return (*self.key, node.id, self.visits[node.id])
+    def answer_key(self) -> tuple[int | str, ...]:
+        """Names the next answer here, for random numbers: the same in every run, whatever else goes on, whatever a
+        pass took out or moved, and by whichever door the program came in."""
+        self.answers += 1
+        return (*self.key, self.answers)
 
-    def call_label(self, callee: str) -> str:
-        """What a call of a program adds to the path: `route()`, `route()[1]` for the second one."""
-        self.called[callee] += 1
-        earlier = self.called[callee] - 1
-        return f"{callee}()[{earlier}]" if earlier else f"{callee}()"
+    def fork_key(self, name: str) -> tuple[int | str, ...]:
+        """Names the next fork of this name, as `answer_key` names answers."""
+        self.made[name] += 1
+        return (*self.key, name, self.made[name])
+
+    def call_label(self, callee: str, skipped: int = 0) -> str:
+        """What a call of a program adds to the path: `route()`, `route()[1]` for the second one.
+
+        Args:
+            skipped: how many before it were taken out.
+        """
+        label = f"{callee}()"
+        earlier = self.made[label] + skipped
+        self.made[label] = earlier + 1
+        return f"{label}[{earlier}]" if earlier else label
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -147,7 +158,7 @@ class Checkpoint:
     """A frame as it was, to go back to.
 
     Args:
-        frame: whose prompt and variables are remembered; its counts of visits go on, so that what is drawn after
+        frame: whose prompt and variables are remembered; its counts of answers go on, so that what is drawn after
             going back is drawn anew.
     """
 

@@ -108,9 +108,13 @@ class _Frame:
     logprob: float = 0.0
     visits: Counter[Any] = field(default_factory=Counter)
 
-    def visit(self, node: g.Node) -> tuple[int | str, ...]:
-        self.visits[node.id] += 1
-        return (*self.key, node.id, self.visits[node.id])
+    def answer_key(self) -> tuple[int | str, ...]:
+        self.visits["answers"] += 1
+        return (*self.key, self.visits["answers"])
+
+    def fork_key(self, node: g.ForkNode | g.BeamNode) -> tuple[int | str, ...]:
+        self.visits["fork", node.name] += 1
+        return (*self.key, node.name, self.visits["fork", node.name])
 
     def bind(self, name: str | None, value: Any) -> None:
         if name is not None:
@@ -351,8 +355,8 @@ class NaiveInterpreter:
         assert answer.error is None, answer.error
         return answer.result
 
-    def _stream(self, node: g.Node, frame: _Frame) -> RandomStream:
-        return RandomStream(self._seed, 0, *frame.visit(node))
+    def _stream(self, frame: _Frame) -> RandomStream:
+        return RandomStream(self._seed, 0, *frame.answer_key())
 
     def _gen(self, node: g.GenNode, frame: _Frame) -> None:
         options = {name: self._value(value, frame) for name, value in node.options.items()}
@@ -364,7 +368,7 @@ class NaiveInterpreter:
         result = self._ask(
             GenerateTokens(
                 prompt=frame.prompt,
-                stream=self._stream(node, frame),
+                stream=self._stream(frame),
                 usage=self._usage,
                 max_tokens=options.get("max_tokens", FREE_TOKENS if constraint is None else TYPED_TOKENS),
                 sampling=Sampling(temperature=options.get("temperature", 0.0)),
@@ -393,7 +397,7 @@ class NaiveInterpreter:
             frame.prompt.extend(encoded[0][:1])
             encoded = tuple(option[1:] for option in encoded)
         logprobs = self._scored(frame.prompt, encoded)
-        uniform = self._stream(node, frame).uniform(0)
+        uniform = self._stream(frame).uniform(0)
         chosen = choose_option(scores("sum", encoded, logprobs), options.get("temperature", 0.0), uniform)
         frame.prompt.extend(encoded[chosen.index])
         frame.said += texts[chosen.index]
@@ -408,14 +412,15 @@ class NaiveInterpreter:
     def _call(self, node: g.CallNode, frame: _Frame) -> None:
         callee = self._graphs[node.callee]
         given = {name: self._value(value, frame) for name, value in node.arguments.items()}
-        frame.visits[node.callee] += 1 + node.skipped
-        earlier = frame.visits[node.callee] - 1
-        path = (*frame.path, f"{node.callee}()[{earlier}]" if earlier else f"{node.callee}()")
+        frame.visits["call", node.callee] += 1 + node.skipped
+        earlier = frame.visits["call", node.callee] - 1
+        label = f"{node.callee}()[{earlier}]" if earlier else f"{node.callee}()"
+        path = (*frame.path, label)
         try:
             arguments = bind_arguments(callee, given)
         except ArgumentsError as error:
             raise Failed(Fault(str(error), node.span.position.line, path)) from error
-        inner = _Frame(callee, self._engine.new_prompt(), arguments, callee.constants, path, frame.visit(node))
+        inner = _Frame(callee, self._engine.new_prompt(), arguments, callee.constants, path, (*frame.key, label))
         value: Any
         try:
             value = self._program(inner)
@@ -447,7 +452,7 @@ class NaiveInterpreter:
             assert node.over is not None
             over = node.over
             items = self._items(over, frame) if node.kind == "each" else [None] * self._value(over, frame)
-        key = frame.visit(node)
+        key = frame.fork_key(node)
         running: dict[int, Steps] = {}
         frames: dict[int, _Frame] = {}
         for index, item in enumerate(items):
@@ -529,7 +534,7 @@ class NaiveInterpreter:
     def _beam(self, node: g.BeamNode, frame: _Frame) -> None:
         depth, width, branch = (self._value(each, frame) for each in (node.depth, node.width, node.branch))
         frontier, paths = [frame], []
-        key = frame.visit(node)
+        key = frame.fork_key(node)
         for number in range(depth):
             ranked: list[tuple[float, int, _Frame]] = []
             faults: set[Fault] = set()

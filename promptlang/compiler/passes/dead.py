@@ -4,9 +4,9 @@ Dead is what can't reach the program's result and has no other effect: it logs n
 `keep` with branches that are read. A program without `return` gives all its variables, so nothing of it is dead.
 What is dead can't fail either, and its variable is not among those that a run reports.
 
-What is left keeps its names: arms and branches their numbers, calls their place among the calls of a program, variables
-their order. So a call stays where its going would give another call its name in messages, and so does what binds a
-variable that something else binds too.
+What is left keeps its names: arms and branches their numbers, calls and forks their place among those of one name,
+variables their order. So a call or a fork stays where its going would give another one its name, in messages and for
+random numbers, and so does what binds a variable that something else binds too.
 """
 
 from collections import Counter, defaultdict
@@ -34,7 +34,8 @@ from promptlang.syntax.walk import parts_of
 
 NAME = "dead"
 _BRANCHES = (ForkNode, BeamNode)
-_MADE = (CallNode, *_BRANCHES)
+
+Made: TypeAlias = CallNode | ForkNode | BeamNode
 
 Variable: TypeAlias = tuple[int | None, str]
 """A name in its scope."""
@@ -132,14 +133,14 @@ def _dead_nodes(graph: Graph, facts: Facts) -> set[int]:
     """The ids of the nodes that nothing reads but what is dead too: all that may go, less what lives reads of it."""
     units = list(_units(graph.body))
     bound = Counter((scope, name) for scope, names in bound_in(graph).items() for name in names)
-    made = {(scope, name) for node, scope in units if isinstance(node, _MADE) for name in node.writes}
-    named = _naming_calls(graph.body)
+    made = {(scope, name) for node, scope in units if isinstance(node, Made) for name in node.writes}
+    naming = _naming(graph.body)
     dead: dict[int, tuple[Node, int | None]] = {}
     live: list[tuple[Node, int | None]] = []
     for node, scope in units:
-        is_made = isinstance(node, _MADE) or any((scope, name) in made for name in node.reads)
+        is_made = isinstance(node, Made) or any((scope, name) in made for name in node.reads)
         is_alone = all(bound[scope, name] == 1 for name in node.writes)
-        if is_made and is_alone and isinstance(node, (*_MADE, LetNode)) and node.id not in named:
+        if is_made and is_alone and isinstance(node, Made | LetNode) and node.id not in naming:
             dead[node.id] = node, scope
         else:
             live.append((node, scope))
@@ -204,10 +205,15 @@ def _uses(parts: list[Any]) -> Iterator[tuple[str, Expression]]:
                 waiting += parts_of(part)
 
 
-def _naming_calls(region: Region) -> set[int]:
-    """The calls that must stay for the sake of later ones: messages call the second call of a program `route()[1]`.
+def _series(node: Made) -> str:
+    """What a call or a fork is counted among."""
+    return f"{node.callee}()" if isinstance(node, CallNode) else node.name
 
-    A call may go where no other of the program can follow on this prompt, or where the next stands in the same region
+
+def _naming(region: Region) -> set[int]:
+    """The calls and forks that must stay for the sake of later ones: the second call of a program is `route()[1]`.
+
+    One may go where no other of its name can follow on this prompt; a call also where the next stands in the same region
     and surely runs: that one counts it.
     """
     naming = _Naming(region)
@@ -216,7 +222,7 @@ def _naming_calls(region: Region) -> set[int]:
 
 
 class _Naming:
-    """Looks for calls that name later ones, on one prompt.
+    """Looks for calls and forks that name later ones, on one prompt.
 
     Attributes:
         staying: what was found, by id.
@@ -224,12 +230,12 @@ class _Naming:
 
     def __init__(self, region: Region) -> None:
         self.staying: set[int] = set()
-        self._called: dict[int, set[str]] = {}
+        self._made: dict[int, set[str]] = {}
         self._jumps: set[int] = set()
         for node in reversed(list(in_frame(region.nodes))):  # what is inside comes before what it is in
             inner = [] if isinstance(node, _BRANCHES) else [one for part in node.regions for one in part.nodes]
-            self._called[node.id] = {node.callee} if isinstance(node, CallNode) else set()
-            self._called[node.id].update(*(self._called[one.id] for one in inner))
+            self._made[node.id] = {_series(node)} if isinstance(node, Made) else set()
+            self._made[node.id].update(*(self._made[one.id] for one in inner))
             if isinstance(node, JumpNode) or any(one.id in self._jumps for one in inner):
                 self._jumps.add(node.id)
 
@@ -237,19 +243,19 @@ class _Naming:
         """Go through a region backwards.
 
         Args:
-            later: the programs that may be called after it; those in it are added.
+            later: what may be made after it, by its series; what is made in it is added.
         """
         following: set[str] = set()
         for node in reversed(region.nodes):
-            called = self._called[node.id]
-            if isinstance(node, CallNode):
-                if node.callee in later and node.callee not in following:
+            made = self._made[node.id]
+            if isinstance(node, Made):
+                if _series(node) in later and _series(node) not in following:
                     self.staying.add(node.id)
-                following |= called
+                following |= made if isinstance(node, CallNode) else set()
             else:
                 if isinstance(node, REPEATS):
-                    later |= called
-                for inner in () if isinstance(node, _BRANCHES) else reversed(node.regions):
+                    later |= made
+                for inner in reversed(node.regions):
                     self.find(inner, later)
-                following = set() if node.id in self._jumps else following - called
-            later |= called
+                following = set() if node.id in self._jumps else following - made
+            later |= made

@@ -258,6 +258,32 @@ def test_a_fault_names_its_call_whatever_was_dropped_before_it(tmp_path: Path, c
     compared(text, tmp_path, ("dead",), tuple(PASSES), word="fox")
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "use tries()",
+        "if len(word) > 1:\n    use tries()",
+        "for n in [1, 2]:\n    use tries()",
+        "use tries()\nuse tries()",
+    ],
+)
+def test_a_fork_draws_the_same_whatever_was_dropped_before_it(tmp_path: Path, before: str) -> None:
+    lines = before.replace("\n", "\n            ")
+    text = f"""
+        program main(word: str):
+            "The ${{word}}"
+            {lines}
+            fork 2 as b:
+                x = gen(max_tokens=2, temperature=1)
+            return b[0].x + b[1].x
+
+        fragment tries():
+            fork 2 as b:
+                x = gen(max_tokens=1, temperature=1)
+        """
+    compared(text, tmp_path, ("dead",), tuple(PASSES), word="fox")
+
+
 def test_a_variable_that_is_bound_again_keeps_its_order(tmp_path: Path) -> None:
     text = """
         program main():

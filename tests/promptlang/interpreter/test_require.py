@@ -125,9 +125,9 @@ def test_without_a_message_the_fault_names_the_condition(run: Runner) -> None:
         # A whole turn, with all that is in it.
         ('assistant:\n    log "b"\n    ASK\nuser: "Well."\nREQUIRE', "(b)c"),
         # The earliest of two that are read.
-        ('ASK\nlog "b"\nz = gen(max_tokens=1)\nrequire y == 7 and z != "*" else retry 64', "(b)c"),
+        ('ASK\nlog "b"\nz = gen(max_tokens=1)\nrequire y == 3 and z != "*" else retry 64', "(b)c"),
         # An answer that is there on some way only, and the one that stands where it isn't.
-        ('ASK\nlog "b"\nif y < 0:\n    y = gen(int in 7..7)\nREQUIRE', "(b)c"),
+        ('ASK\nlog "b"\nif y < 0:\n    y = gen(int in 3..3)\nREQUIRE', "(b)c"),
         # A branch that was gone on from.
         ('log "a"\nfork 1 as f:\n    ASK\nlog "b"\nadopt f[0]\nREQUIRE', "a(b)c"),
         # In a turn.
@@ -139,7 +139,7 @@ def test_without_a_message_the_fault_names_the_condition(run: Runner) -> None:
     ],
 )  # fmt: skip
 def test_it_goes_back_to_the_answer_that_the_condition_comes_from(run: Runner, body: str, logged: str) -> None:
-    text = logs_of(run, body.replace("ASK", ASK).replace("REQUIRE", "require y == 7 else retry 64") + '\nlog "c"')
+    text = logs_of(run, body.replace("ASK", ASK).replace("REQUIRE", "require y == 3 else retry 64") + '\nlog "c"')
     repeated = [piece for piece in logged.replace("(", "|").replace(")", "|").split("|") if piece]
     place = 0
     for piece in repeated:
@@ -160,7 +160,7 @@ x = gen(int in 0..9, temperature=3)
 log "b"
 y = gen(int in 0..9, temperature=3)
 require x >= 0 else retry 1
-require y == 7 else retry 64
+require y == 3 else retry 64
 log "c"
 """,
     )
