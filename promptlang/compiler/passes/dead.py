@@ -213,8 +213,8 @@ def _series(node: Made) -> str:
 def _naming(region: Region) -> set[int]:
     """The calls and forks that must stay for the sake of later ones: the second call of a program is `route()[1]`.
 
-    One may go where no other of its name can follow on this prompt; a call also where the next stands in the same region
-    and surely runs: that one counts it.
+    One may go where no other of its name can follow on this prompt; a call also where the next stands in the same
+    region and surely runs: that one counts it.
     """
     naming = _Naming(region)
     naming.find(region, set())
