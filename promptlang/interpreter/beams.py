@@ -1,7 +1,9 @@
 """`beam`: a search in rounds over branches (Lowerre, The Harpy Speech Recognition System, 1976)."""
 
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, TypeAlias
 
 from promptlang.compiler.graph import BeamNode
 from promptlang.interpreter.branches import PathValue
@@ -12,6 +14,9 @@ from promptlang.interpreter.values import is_whole
 from promptlang.syntax.ast import Expression
 from promptlang.syntax.limits import MOST_BRANCHES
 from promptlang.values.values import render_text
+
+PathBody: TypeAlias = Callable[[Frame], Coroutine[Any, None, float]]
+"""What a branch of a round does, given its frame; gives what it is ranked by."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,11 @@ class _Size:
 
 
 async def run_beam(machine: Machine, node: BeamNode, frame: Frame) -> None:
+    await beam(machine, node, frame, partial(_path, machine, node))
+
+
+async def beam(machine: Machine, node: BeamNode, frame: Frame, body: PathBody) -> None:
+    """Search from a frame, and bind the best paths."""
     size = _size(node, frame)
     frontier: list[tuple[Frame, PathValue | None]] = [(frame, None)]
     key = frame.fork_key(node.name)
@@ -33,7 +43,7 @@ async def run_beam(machine: Machine, node: BeamNode, frame: Frame) -> None:
         for parent, path in frontier:
             if path is not None or node.ends_prompt:
                 parent.prompt.release()
-        values = await run_branches(machine, frames, [partial(_path, machine, node, size.width)] * len(frames))
+        values = await run_branches(machine, frames, [partial(_survivor, node, size.width, body)] * len(frames))
         frontier = [(child, path) for child, path in zip(frames, values, strict=True) if isinstance(path, PathValue)]
     best = sorted((path for _, path in frontier if path is not None), key=lambda path: -path.score)
     if not node.keeps_prompts:
@@ -58,11 +68,16 @@ def _children(
     return children
 
 
-async def _path(machine: Machine, node: BeamNode, width: int, frame: Frame) -> PathValue:
-    """One branch of a round; it ends here unless it is among the best."""
+async def _path(machine: Machine, node: BeamNode, frame: Frame) -> float:
+    """Run one branch of a round; gives what it is ranked by."""
     await run_branch_body(machine, node.body, frame)
     with located(node, frame):
-        score = rank_of(node.by, frame, "beam")
+        return rank_of(node.by, frame, "beam")
+
+
+async def _survivor(node: BeamNode, width: int, body: PathBody, frame: Frame) -> PathValue:
+    """One branch of a round; it ends here unless it is among the best."""
+    score = await body(frame)
     assert frame.branch is not None
     await frame.branch.arrive_best(node.id, width, score)
     return PathValue(frame.branch.index, frame.variables, frame.said, frame.start, frame.prompt, frame.scope, score)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from promptlang.compiler.graph import AdoptNode, ForkNode, KeepNode, Node, Region
 from promptlang.interpreter.branches import BranchGroup, BranchValue, Pruned
@@ -15,16 +15,22 @@ from promptlang.syntax.ast import Expression
 from promptlang.syntax.limits import MOST_BRANCHES, MOST_BRANCHES_ALIVE
 from promptlang.values.values import RecordValue, render_text
 
+BranchBody: TypeAlias = Callable[[int, Frame], Coroutine[Any, None, BranchValue]]
+"""What a branch does, given its number and its frame."""
+
 
 async def run_fork(machine: Machine, node: ForkNode, frame: Frame) -> None:
+    await fork(machine, node, frame, partial(_branch, machine, node))
+
+
+async def fork(machine: Machine, node: ForkNode, frame: Frame, body: BranchBody) -> None:
+    """Run branches from a frame, and bind those that are kept."""
     items = _fork_items(node, frame)
     check_alive(1 if node.is_merged else len(items), node, frame)
     frames = await _branch_frames(machine, node, items, frame)
     if node.ends_prompt:
         frame.prompt.release()
-    values = await run_branches(
-        machine, frames, [partial(_branch, machine, node, index) for index in range(len(frames))]
-    )
+    values = await run_branches(machine, frames, [partial(body, index) for index in range(len(frames))])
     if frames and not any(values) and not node.allow_none:
         raise RunError(f"keep left no branch of {node.name}; say `or none` where that may be", node.span, frame.path)
     _bind_branches(node, _copied(values, len(items)) if node.is_merged else values, frame)

@@ -166,9 +166,6 @@ class Interpreter:
                 result = await run_program(machine, frame)
                 if run.observer.failure is not None:
                     raise run.observer.failure
-            return Outcome(result, frame.variables, run.usage)
+            return Outcome(result, frame.variables, run.usage, frame.said)
         finally:
-            for prompt in run.prompts:
-                prompt.release()
-            for _, pin in run.pins:
-                pin.release()
+            run.release()

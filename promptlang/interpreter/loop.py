@@ -2,7 +2,8 @@
 
 Several interpreters, and several threads, share it. It has no thread of its own: of those who wait, one leads and moves
 everything, for the others too; they wait until their own task is done, or until the leader has left and one of them
-takes over (leader and followers; Schmidt et al., Leader/Followers, PLoP 2000).
+takes over (leader and followers; Schmidt et al., Leader/Followers, PLoP 2000). Or a thread that has nothing else to do
+leads for all (`serve`).
 """
 
 from collections import deque
@@ -13,6 +14,7 @@ from threading import Condition, get_ident
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from promptlang.interpreter.guests import Guests
 from promptlang.interpreter.tasks import Future, Loop, Task, TaskCancelled
 from promptlang.interpreter.threads import Threads
 from promptlang.runtime.backend import Backend
@@ -34,11 +36,13 @@ class EngineLoop:
     Attributes:
         backends: by name; None names the first.
         threads: run host functions, beside the models.
+        guests: threads outside that the models wait a moment for.
     """
 
     def __init__(self, backend: Backend, others: Mapping[str, Backend] = MappingProxyType({})) -> None:
         self.backends: Mapping[str | None, Backend] = dict([(None, backend), *others.items()])
         self.threads = Threads()
+        self.guests = Guests(self.threads)
         self._turns = deque(dict.fromkeys(self.backends.values()))
         self._tasks = Loop()
         self._posts: deque[Callable[[], None]] = deque()
@@ -93,6 +97,16 @@ class EngineLoop:
             raise RunCancelled("the run was cancelled") from future.error
         return future.value()
 
+    def serve(self, until: Future[None]) -> None:
+        """Move everything in this thread, for whoever waits, and rest where there is nothing to move.
+
+        Args:
+            until: the end of it; whoever resolves it calls `threads.wake`.
+        """
+        with self._leading(lambda: until.is_done) as leads:
+            if leads:
+                self._tasks.run_until(until, lambda: self._move() or self.threads.rest())
+
     # Who leads ---------------------------------------------------------------------------------------
 
     @contextmanager
@@ -118,13 +132,19 @@ class EngineLoop:
     # What moves --------------------------------------------------------------------------------------
 
     def _move(self) -> bool:
-        """Move the world outside: do what was posted, take what host functions returned, else run one model once, else
-        wait for a host function.
+        """Move the world outside: do what was posted, take what host functions returned, else let guests go on, else
+        run one model once, else wait for a host function.
 
         Returns:
             Whether there was anything to move.
         """
-        return self._take_posts() or self.threads.deliver(wait=False) or self._step() or self.threads.deliver(wait=True)
+        return (
+            self._take_posts()
+            or self.threads.deliver(wait=False)
+            or self.guests.wait()
+            or self._step()
+            or self.threads.deliver(wait=True)
+        )
 
     def _take_posts(self) -> bool:
         any_posts = bool(self._posts)

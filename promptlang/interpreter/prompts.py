@@ -13,13 +13,11 @@ async def run_text(machine: Machine, node: TextNode, frame: Frame) -> None:
 
 
 async def run_turn(machine: Machine, node: TurnNode, frame: Frame) -> None:
-    frame.begin_turn()
-    frame.prompt.open(node.role)
-    frame.run.observer.turn(frame.path, node.role)
+    frame.begin_turn(node.role)
     try:
         await machine.region(node.body, frame)
     finally:
-        frame.prompt.close()
+        frame.end_turn()
 
 
 async def run_pin(machine: Machine, node: PinNode, frame: Frame) -> None:

@@ -8,7 +8,7 @@ from promptlang.compiler.graph import Graph
 from promptlang.diagnostics.source import Span
 from promptlang.interpreter.branches import Branch
 from promptlang.interpreter.observer import SilentObserver, Watched
-from promptlang.interpreter.said import Said
+from promptlang.interpreter.said import Message, Said, messages_of
 from promptlang.interpreter.tasks import Task
 from promptlang.runtime.backend import Namespace, Pin, Prompt
 from promptlang.runtime.usage import Usage
@@ -58,6 +58,13 @@ class Run:
     calls: int = 0
     branches: int = 0
 
+    def release(self) -> None:
+        """Let go of all prompts and pins."""
+        for prompt in self.prompts:
+            prompt.release()
+        for _, pin in self.pins:
+            pin.release()
+
 
 @dataclass(eq=False)
 class Frame:
@@ -103,9 +110,16 @@ class Frame:
         """Take down what was added to the prompt."""
         self.said = Said(self.said, text, logprob, depth=self.said.depth + 1)
 
-    def begin_turn(self) -> None:
-        """Take down that a turn begins."""
-        self.said = Said(self.said, begins_turn=True, depth=self.said.depth + 1)
+    def begin_turn(self, role: str) -> None:
+        """Begin a turn, and take it down."""
+        self.said = Said(self.said, turn=role, depth=self.said.depth + 1)
+        self.prompt.open(role)
+        self.run.observer.turn(self.path, role)
+
+    def end_turn(self) -> None:
+        """End the turn, and take it down."""
+        self.said = Said(self.said, turn="", depth=self.said.depth + 1)
+        self.prompt.close()
 
     def value(self, expression: Expression) -> Any:
         """An expression's value; whatever it reads must be known."""
@@ -193,8 +207,14 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a program ended: its result, its variables, its numbers."""
+    """How a program ended: its result, its variables, its numbers, and the last piece of what its prompt held."""
 
     result: Value
     variables: dict[str, Value]
     usage: Usage
+    said: Said = field(repr=False)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The conversation, turn by turn."""
+        return messages_of(self.said.since(Said()))

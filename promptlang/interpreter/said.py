@@ -12,14 +12,14 @@ class Said:
         before: the piece before it; None where the prompt begins.
         text: without markup.
         logprob: natural log-probability of a text that the model wrote, None where nobody asked; 0 of all other text.
-        begins_turn: whether it stands at the beginning of a turn.
+        turn: the role of the turn that begins here; empty where a turn ends.
         depth: how many pieces are before it.
     """
 
     before: "Said | None" = None
     text: str = ""
     logprob: float | None = 0.0
-    begins_turn: bool = False
+    turn: str | None = None
     depth: int = 0
 
     def since(self, start: "Said") -> "list[Said]":
@@ -36,11 +36,32 @@ class Said:
         return pieces[::-1]
 
 
+@dataclass(frozen=True)
+class Message:
+    """A turn of a conversation, or, where the role is None, text outside of turns."""
+
+    role: str | None
+    text: str
+
+
+def messages_of(pieces: Iterable[Said]) -> list[Message]:
+    """Pieces as turns; text between turns is a message without a role."""
+    messages: list[Message] = []
+    role, text = None, ""
+    for piece in (*pieces, Said(turn="")):
+        if piece.turn is not None:
+            if role or text:
+                messages.append(Message(role, text))
+            role, text = piece.turn or None, ""
+        text += piece.text
+    return messages
+
+
 def text_of(pieces: Iterable[Said]) -> str:
     """Pieces as one text; each turn begins a line."""
     text = ""
     for piece in pieces:
-        if piece.begins_turn and text and not text.endswith("\n"):
+        if piece.turn and text and not text.endswith("\n"):
             text += "\n"
         text += piece.text
     return text

@@ -45,6 +45,10 @@ class Threads:
         """Let a `deliver` that waits return, or else the next one; from any thread."""
         self._news.set()
 
+    def rest(self, seconds: float | None = None) -> bool:
+        """Wait until there is something to deliver, or `wake` is called; at most so long. Whether there is."""
+        return self._news.wait(seconds)
+
     def deliver(self, *, wait: bool) -> bool:
         """Resolve the futures of the functions that have ended.
 

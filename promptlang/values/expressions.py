@@ -4,6 +4,7 @@ Python's own objects."""
 import math
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -30,6 +31,13 @@ class EvaluationError(Exception):
         super().__init__(message)
         self.message = message
         self.span = span
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given(ast.Expression):
+    """A value that is there already: that of a Python program."""
+
+    value: Any
 
 
 def evaluate(expression: ast.Expression, scope: Mapping[str, Value], *, limits: Limits = DEFAULT_LIMITS) -> Value:
@@ -74,7 +82,7 @@ class _Evaluator(Budget):
     def _value(self, expression: ast.Expression) -> Value:
         self.step()
         match expression:
-            case ast.Literal(value=value):
+            case ast.Literal(value=value) | Given(value=value):
                 return value
             case ast.Template(parts=parts):
                 return self._template(parts)
