@@ -17,7 +17,7 @@ from promptlang.syntax import ast
 from promptlang.syntax.limits import MOST_NESTING
 from promptlang.syntax.loader import Bundle, LoadError, Unit
 from promptlang.values.expressions import EvaluationError, evaluate
-from promptlang.values.types import field_shape, fits
+from promptlang.values.types import can_end, field_shape, fits
 from promptlang.values.values import RecordType, RecordValue, Value, type_name
 
 SIMPLE_TYPES: Mapping[str, Shape] = {
@@ -190,7 +190,7 @@ class Resolver:
         return error.message
 
     def _check_finite(self, declaration: ast.Record, shape: shapes.Record) -> None:
-        if not _can_end(shape):
+        if not can_end(shape):
             self._report(faults.endless_record(declaration.name_span, declaration.name))
 
     def _report(self, diagnostic: Diagnostic) -> None:
@@ -376,20 +376,6 @@ def _is_whole(unit: Unit) -> bool:
         diagnostic.span.start for diagnostic in unit.diagnostics if diagnostic.is_error and diagnostic.code != "PL018"
     ]
     return all(any(span.start <= error < span.end for span in spans) for error in errors)
-
-
-def _can_end(shape: Shape) -> bool:
-    """Whether some finite value has the shape."""
-    match shape:
-        case shapes.Recursive():
-            return False
-        case shapes.Union(options=options):
-            return any(map(_can_end, options))
-        case shapes.List(item=item, minimum=minimum):
-            return not minimum or _can_end(item)
-        case shapes.Record(fields=fields):
-            return all(_can_end(item.shape) for item in fields)
-    return True
 
 
 def _shown(value: Value) -> str:

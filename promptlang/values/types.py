@@ -54,6 +54,20 @@ def with_field(record: Record, name: str, shape: Shape) -> Record:
     return Record(record.name, tuple(Field(field.name, shapes[field.name], field.required) for field in record.fields))
 
 
+def can_end(shape: Shape) -> bool:
+    """Whether some finite value has the shape."""
+    match shape:
+        case Recursive():
+            return False
+        case Union(options=options):
+            return any(map(can_end, options))
+        case List(item=item, minimum=minimum):
+            return not minimum or can_end(item)
+        case Record(fields=fields):
+            return all(can_end(field.shape) for field in fields if field.required)
+    return True
+
+
 @cache
 def unfolded(shape: Shape, record: Record) -> Shape:
     """A shape from inside a record, with uses of that record filled in."""
