@@ -68,8 +68,9 @@ def fork(
     made: dict[int, S] = {}
 
     async def branch(frame: Frame, index: int) -> Any:
-        made[index] = make(Statements(prompt._statements.live, frame))
-        return await made[index]._ran(plan.functions[index], context.copy())
+        made[index] = one = make(Statements(prompt._statements.live, frame))
+        one._index = index
+        return await one._ran(plan.functions[index], context.copy())
 
     def read(kept: list[BranchValue]) -> Any:
         for value in kept:
@@ -106,6 +107,7 @@ def beam(
     async def path(frame: Frame) -> Any:
         one = make(Statements(prompt._statements.live, frame))
         one._previous = frame.scope.get("value")
+        one._index = frame.branch.index if frame.branch is not None else 0
         value = await one._ran(body, context.copy())
         made[id(frame.prompt)] = one
         return value

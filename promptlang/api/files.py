@@ -7,9 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+from promptlang.api.any_program import Execution, How, Outcome
 from promptlang.api.data import to_data
 from promptlang.api.errors import ArgumentsError, ChoiceError, ProgramError, RunError
-from promptlang.api.program import Execution, How, Outcome, Program
+from promptlang.api.hub import current_strand
+from promptlang.api.program import Program
 from promptlang.api.records import to_python
 from promptlang.api.speech import Pending, Speech
 from promptlang.compiler.graph import Graph
@@ -46,7 +48,7 @@ class FileProgram(Program[..., Any]):
     def __signature__(self) -> inspect.Signature:
         return inspect.Signature([_parameter(one, self._program.graph) for one in self._program.graph.parameters])
 
-    def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments as data, by name; whether they fit was seen."""
         names = [parameter.name for parameter in self._program.graph.parameters]
         if len(args) > len(names):
@@ -60,10 +62,12 @@ class FileProgram(Program[..., Any]):
         return data
 
     def _execute(self, bound: dict[str, Any], execution: Execution) -> Outcome[Any]:
+        strand = current_strand()
+        assert strand is not None
         runner = execution.engine.runner(self._program, execution.seed, self._how.tools)
         started = runner.start(bound, execution.row, execution.observer, execution.usage, execution.more_follow)
         try:
-            outcome = execution.strand.wait(started.task)
+            outcome = strand.wait(started.task)
         except run.RunError as error:
             raise RunError.of(error) from None
         finally:
@@ -77,7 +81,7 @@ class FileProgram(Program[..., Any]):
         return to_python(self._file, value)
 
     def called_by(self, caller: Speech, /, *args: Any, **kwargs: Any) -> Pending[Any]:
-        bound = self._program.bind(self._bound(args, kwargs))
+        bound = self._program.bind(self.bound(args, kwargs))
         statements = caller._statements
         functions = self._program.functions(self._how.tools)
         machine = replace(statements.live.machine, graphs=self._program.graphs, tools=functions)

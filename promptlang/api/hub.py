@@ -1,4 +1,4 @@
-"""A hub runs the functions of programs on one thread, side by side: each is a strand, which waits without its thread.
+"""Strands: the functions of programs, side by side on one thread; each waits without its thread. A hub runs them.
 
     loop's thread ── hand(work) ──▶ inbox ──▶ hub's thread: resumes the strand that waited
                   ◀── statements of runs ──── strands, one after another, until all of them wait
@@ -7,8 +7,10 @@ A strand is a greenlet: plain functions can wait in it, whatever they were calle
 starter's context variables. While any strand is at work, the loop's models wait a moment (`Guests`).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextvars import Context, copy_context
+from operator import itemgetter
 from queue import Empty, SimpleQueue
 from threading import Lock
 from time import monotonic
@@ -17,6 +19,7 @@ from typing import Any, Generic, TypeVar
 from greenlet import getcurrent, greenlet
 
 from promptlang.api.errors import Cancelled, Timeout, UsageError
+from promptlang.api.strands import Host, Running
 from promptlang.interpreter.loop import EngineLoop
 from promptlang.interpreter.tasks import Future
 
@@ -37,7 +40,7 @@ class Strand(Generic[T]):
         prompt: the prompt that its statements extend, for programs that it calls.
     """
 
-    def __init__(self, hub: "Hub", function: Callable[[], T], context: Context, ends: float | None) -> None:
+    def __init__(self, hub: "StrandHost", function: Callable[[], T], context: Context, ends: float | None) -> None:
         self.hub = hub
         self.ended: Future[T] = Future()
         self.ends = ends
@@ -113,34 +116,29 @@ def current_strand() -> Strand[Any] | None:
     return here.strand if isinstance(here, _Greenlet) else None
 
 
-class Hub:
-    """Runs strands on the thread that calls `until`.
+class StrandHost(ABC):
+    """What runs strands, on a thread of its own choice.
 
     Args:
-        loop: moves what they wait for, in a thread of its own.
+        loop: moves what they wait for, in another thread.
     """
 
     def __init__(self, loop: EngineLoop) -> None:
         self.loop = loop
-        self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._handing = Lock()
         self._outside: greenlet | None = None
-        self._is_running = False
-        self._timed: dict[Strand[Any], None] = {}
 
-    # From any thread -----------------------------------------------------------------------------------
-
+    @abstractmethod
     def hand(self, work: Callable[[], None]) -> None:
-        """Have something done on the hub's thread, outside of all strands."""
-        with self._handing:
-            if self._is_running:
-                self.loop.guests.busy(self)
-            self._inbox.put(work)
+        """Have something done on the host's thread, outside of all strands; from any thread."""
+
+    @abstractmethod
+    def end_at(self, strand: Strand[Any], time: float) -> None:
+        """Have a strand end at a time of the clock `monotonic`, unless it is over."""
 
     def start(
         self, function: Callable[[], T], context: Context | None = None, timeout: float | None = None
     ) -> Strand[T]:
-        """Begin a function in a strand of its own; it runs when the hub's thread comes to it.
+        """Begin a function in a strand of its own, from any thread; it runs when the host's thread comes to it.
 
         Args:
             function: what it does.
@@ -150,67 +148,22 @@ class Hub:
         ends = None if timeout is None else monotonic() + timeout
         strand = Strand(self, function, copy_context() if context is None else context, ends)
         if ends is not None:
-            self._timed[strand] = None
-            strand.ended.when_done(lambda: self._timed.pop(strand, None))
+            self.end_at(strand, ends)
         self.hand(strand.begin)
         return strand
 
-    # On its thread -------------------------------------------------------------------------------------
+    @property
+    def for_functions(self) -> "StrandHost":
+        return self
 
-    def run(self, function: Callable[[], T], timeout: float | None = None) -> T:
-        """Run a function in a strand to its end, and whatever it starts.
-
-        Args:
-            timeout: seconds after which it has to end.
-
-        Raises:
-            Timeout: it took longer.
-        """
-        strand = self.start(function, timeout=timeout)
-        try:
-            self.until(strand.ended)
-        except BaseException:
-            self.end(strand)
-            raise
-        return strand.ended.value()
-
-    def until(self, future: Future[Any]) -> None:
-        """Run strands until a future is done, which a strand gives, or the loop."""
-        future.when_done(lambda: self.hand(_nothing))
-        self._outside = getcurrent()
-        self._is_running = True
-        try:
-            while not future.is_done:
-                self._next()()
-        finally:
-            self._is_running = False
-            self.loop.guests.idle(self)
-
-    def end(self, strand: Strand[Any]) -> None:
-        """Throw `Cancelled` into a strand, and let it unwind."""
-        self.hand(strand.end)
-        self.until(strand.ended)
-
-    def _next(self) -> Callable[[], None]:
-        """The next work; the loop goes on without the hub while there is none."""
-        with self._handing:
-            try:
-                return self._inbox.get_nowait()
-            except Empty:
-                self.loop.guests.idle(self)
-        late = min(self._timed, key=lambda strand: strand.ends or 0.0, default=None)
-        try:
-            return self._inbox.get(timeout=None if late is None else max(0.0, (late.ends or 0.0) - monotonic()))
-        except Empty:
-            assert late is not None
-            self._timed.pop(late)
-            return late.end
+    @property
+    def for_coroutines(self) -> Host:
+        raise UsageError("a plain function can't run an async one; make the caller an async program, too")
 
     def switch_to(self, strand: greenlet, error: BaseException | None) -> None:
         """Run a strand until it waits or ends."""
-        assert self._outside is not None
         self.loop.guests.heard(self)
-        strand.parent = self._outside
+        self._outside = strand.parent = getcurrent()
         if error is None:
             strand.switch()
         else:
@@ -225,6 +178,70 @@ class Hub:
         if current_strand() is not strand or self._outside is None:
             raise UsageError("a prompt belongs to the function that it was given to; use it there")
         self._outside.switch()
+
+
+class Hub(StrandHost):
+    """Runs strands on the thread that calls `until`."""
+
+    def __init__(self, loop: EngineLoop) -> None:
+        super().__init__(loop)
+        self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._handing = Lock()
+        self._is_running = False
+        self._timed: dict[Strand[Any], float] = {}
+
+    def hand(self, work: Callable[[], None]) -> None:
+        with self._handing:
+            if self._is_running:
+                self.loop.guests.busy(self)
+            self._inbox.put(work)
+
+    def end_at(self, strand: Strand[Any], time: float) -> None:
+        self._timed[strand] = time
+        strand.ended.when_done(lambda: self._over(strand))
+
+    def _over(self, strand: Strand[Any]) -> None:
+        self._timed.pop(strand, None)
+
+    def finish(self, running: Running) -> Any:
+        """Run strands until one has ended; gives its value."""
+        try:
+            self.until(running.ended)
+        except BaseException:
+            self.end(running)
+            raise
+        return running.ended.value()
+
+    def until(self, future: Future[Any]) -> None:
+        """Run strands until a future is done, which a strand gives, or the loop."""
+        future.when_done(lambda: self.hand(_nothing))
+        self._is_running = True
+        try:
+            while not future.is_done:
+                self._next()()
+        finally:
+            self._is_running = False
+            self.loop.guests.idle(self)
+
+    def end(self, running: Running) -> None:
+        """Throw `Cancelled` into a strand, and let it unwind."""
+        self.hand(running.end)
+        self.until(running.ended)
+
+    def _next(self) -> Callable[[], None]:
+        """The next work; the loop goes on without the hub while there is none."""
+        with self._handing:
+            try:
+                return self._inbox.get_nowait()
+            except Empty:
+                self.loop.guests.idle(self)
+        late, ends = min(self._timed.items(), key=itemgetter(1), default=(None, None))
+        try:
+            return self._inbox.get(timeout=None if ends is None else max(0.0, ends - monotonic()))
+        except Empty:
+            assert late is not None
+            del self._timed[late]
+            return late.end
 
 
 def _nothing() -> None:

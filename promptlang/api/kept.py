@@ -54,7 +54,7 @@ class KeptBranch(Speech, Generic[V]):
     @property
     def index(self) -> int:
         """Its number at the fork; of a search's path, its rank."""
-        return self.kept.index
+        return self._index if self._kept is None else self._kept.index
 
     @property
     def said(self) -> str:

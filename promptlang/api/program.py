@@ -1,135 +1,36 @@
-"""Programs as functions: what a file's and a function's have in common."""
+"""Programs that are called as functions, and waited for."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextvars import copy_context
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, overload
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-from promptlang.api.engine import Engine, default_engine
-from promptlang.api.errors import ArgumentsError
-from promptlang.api.hub import Hub, Strand, current_strand
-from promptlang.api.speech import Pending, Speech
-from promptlang.interpreter.observer import Observer, SilentObserver
-from promptlang.interpreter.said import Message
-from promptlang.runtime.usage import Usage
-from promptlang.session.rows import ROWS_AT_ONCE, RowsAtOnce
+from promptlang.api import async_running
+from promptlang.api.any_program import AnyProgram, Execution, How, Outcome, Start, result_of, rows_at_once
+from promptlang.api.hub import Hub, current_strand
+from promptlang.api.strands import Host, Running
+from promptlang.session.rows import ROWS_AT_ONCE
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
-class Outcome(Generic[R]):
-    """How a program ended.
-
-    Attributes:
-        result: what it returned.
-        variables: of a file's program, by name.
-        messages: its conversation, turn by turn.
-        usage: its numbers.
-    """
-
-    result: R
-    variables: Mapping[str, Any]
-    messages: tuple[Message, ...]
-    usage: Usage
-
-
-@dataclass(frozen=True)
-class How:
-    """How a program is run.
-
-    Attributes:
-        engine: on which model; None for the default one.
-        seed: of its random numbers; None for the engine's.
-        timeout: seconds a run may take; None for no end.
-        tools: functions by name, for the tools that a file declares.
-    """
-
-    engine: Engine | None = None
-    seed: int | None = None
-    timeout: float | None = None
-    tools: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-
-
-@dataclass(frozen=True, eq=False)
-class Execution:
-    """One run to be made.
-
-    Attributes:
-        strand: waits for it.
-        engine: runs it.
-        seed, row: of its random numbers.
-        observer: sees it.
-        usage: takes its numbers.
-        more_follow: whether the program will be run again.
-    """
-
-    strand: Strand[Any]
-    engine: Engine
-    seed: int
-    row: int = 0
-    observer: Observer = field(default_factory=SilentObserver)
-    usage: Usage = field(default_factory=Usage)
-    more_follow: bool = False
-
-
-class Program(ABC, Generic[P, R]):
-    """A program that is called as a function.
-
-    Args:
-        name: what messages call it.
-        how: it is run.
-    """
-
-    def __init__(self, name: str, how: How) -> None:
-        self.__name__ = name
-        self._how = how
-
-    # What a kind of program says of itself -----------------------------------------------------------------
-
-    @abstractmethod
-    def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Arguments as `_execute` takes them.
-
-        Raises:
-            ArgumentsError, TypeError: they don't fit.
-        """
+class Program(AnyProgram[P, R]):
+    """A program that is called as a function."""
 
     @abstractmethod
     def _execute(self, bound: Any, execution: Execution) -> Outcome[R]:
         """Run it, in a strand."""
 
-    @abstractmethod
-    def called_by(self, caller: Speech, /, *args: P.args, **kwargs: P.kwargs) -> Pending[R]:
-        """Begin it as a part of another program's run."""
+    def begin(self, bound: Callable[[], Any], host: Host, start: Start) -> Running:
+        def run() -> Outcome[R]:
+            execution = self._execution(start)
+            try:
+                return self._execute(bound(), execution)
+            finally:
+                execution.engine.count(execution.usage)
 
-    @abstractmethod
-    def _with(self, how: How) -> Self:
-        """The same program, run otherwise."""
-
-    # Running ---------------------------------------------------------------------------------------------------
-
-    def using(
-        self,
-        *,
-        engine: Engine | None = None,
-        seed: int | None = None,
-        timeout: float | None = None,
-        tools: Mapping[str, Any] | None = None,
-    ) -> Self:
-        """The same program, run otherwise; what is not said stays as it is.
-
-        Args:
-            engine: on which model.
-            seed: of its random numbers.
-            timeout: seconds a run may take before it ends with `Timeout`.
-            tools: functions by name, for the tools that a file declares.
-        """
-        said: dict[str, Any] = {"engine": engine, "seed": seed, "timeout": timeout, "tools": tools}
-        return self._with(replace(self._how, **{name: value for name, value in said.items() if value is not None}))
+        return host.for_functions.start(run, copy_context(), self._how.timeout)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """What the program returns. In a function of another program, it is part of that run."""
@@ -147,26 +48,10 @@ class Program(ABC, Generic[P, R]):
             RunError: it failed.
             Timeout: it took longer than it was given.
         """
-        bound = self._bound(args, kwargs)
-        hub = Hub(self._engine.lead())
-        return hub.run(lambda: self._in_strand(bound), self._how.timeout)
-
-    @property
-    def _engine(self) -> Engine:
-        return self._how.engine or default_engine()
-
-    def _in_strand(
-        self, bound: Any, row: int = 0, observer: Observer | None = None, more_follow: bool = False
-    ) -> Outcome[R]:
-        strand = current_strand()
-        assert strand is not None
-        engine = self._engine
-        seed = engine.seed if self._how.seed is None else self._how.seed
-        execution = Execution(strand, engine, seed, row, observer or SilentObserver(), more_follow=more_follow)
-        try:
-            return self._execute(bound, execution)
-        finally:
-            engine.count(execution.usage)
+        bound = self.bound(args, kwargs)
+        hub = Hub(self.engine.lead())
+        outcome: Outcome[R] = hub.finish(self.begin(lambda: bound, hub, Start()))
+        return outcome
 
     # Many rows -----------------------------------------------------------------------------------------------
 
@@ -215,44 +100,33 @@ class Program(ABC, Generic[P, R]):
         Yields:
             What each row returned. Whoever stops reading ends the rows that are under way.
         """
-        hub = Hub(self._engine.lead())
-
-        def start(row: int, arguments: Mapping[str, Any], more_follow: bool) -> "_Row[Outcome[R]]":
-            def work() -> Outcome[R]:
-                return self._in_strand(self._bound((), arguments), row, more_follow=more_follow)
-
-            return _Row(hub.start(work, copy_context(), self._how.timeout))
-
-        rows_at_once = RowsAtOnce(enumerate(rows), start, hub.until, at_once, ordered)
+        hub = Hub(self.engine.lead())
+        at_once_rows = rows_at_once(self, rows, hub, at_once, ordered)
         try:
-            for row, ended in rows_at_once.ended():
-                result = _result(ended, on_error)
+            for row, ended in at_once_rows.ended(hub.until):
+                result = result_of(ended, on_error)
                 yield result if ordered else (row, result)
         finally:
-            for under_way in rows_at_once.under_way:
-                hub.end(under_way.strand)
+            for under_way in at_once_rows.under_way:
+                hub.end(under_way.running)
 
+    # In an event loop ----------------------------------------------------------------------------------------
 
-@dataclass(frozen=True, eq=False)
-class _Row(Generic[R]):
-    """A row under way."""
+    async def acall(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """As calling it, in an event loop, which goes on while the model answers."""
+        return (await async_running.run(self, args, kwargs)).result
 
-    strand: Strand[R]
+    async def arun(self, *args: P.args, **kwargs: P.kwargs) -> Outcome[R]:
+        """As `run`, in an event loop."""
+        return await async_running.run(self, args, kwargs)
 
-    @property
-    def is_done(self) -> bool:
-        return self.strand.ended.is_done
-
-    def when_done(self, wake: Any) -> None:
-        self.strand.ended.when_done(wake)
-
-
-def _result(ended: "_Row[Outcome[R]] | ArgumentsError", on_error: str) -> R | Exception:
-    """What a row returned, or what went wrong with it where that may be returned."""
-    assert isinstance(ended, _Row)
-    try:
-        return ended.strand.ended.value().result
-    except Exception as error:
-        if on_error == "return":
-            return error
-        raise
+    def abatch(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        ordered: bool = True,
+        at_once: int = ROWS_AT_ONCE,
+        on_error: Literal["raise", "return"] = "raise",
+    ) -> AsyncIterator[Any]:
+        """As `batch`, in an event loop."""
+        return async_running.batch(self, rows, ordered=ordered, at_once=at_once, on_error=on_error)

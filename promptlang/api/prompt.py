@@ -166,9 +166,6 @@ class Prompt(Speech):
         """Go on from a branch that was kept: this prompt becomes what the branch's is."""
         self._adopt(branch.kept)
 
-    def _beside(self, statements: Statements) -> "Prompt":
-        return Prompt(statements, self._host)
-
     def _branch(self, statements: Statements) -> "Branch[Any]":
         return Branch(statements, self._host)
 

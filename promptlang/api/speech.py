@@ -78,6 +78,7 @@ class Speech:
         self._calls: list[Task[Any]] = []
         self._kept: BranchValue | None = None
         self._previous: Any = None
+        self._index = 0
 
     # Text and turns ------------------------------------------------------------------------------------
 
@@ -212,10 +213,6 @@ class Speech:
         value = await beside(self._host, self._statements.live, run, context, self._statements.cancel)
         await self._settled()
         return value
-
-    def _beside(self, statements: Statements) -> "Speech":
-        """A prompt of its own on the same host, for a program that is called."""
-        raise NotImplementedError
 
     def _run(self, function: Callable[..., Any]) -> Any:
         """Call a function on this prompt; on its host."""

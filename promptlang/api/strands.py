@@ -27,12 +27,36 @@ class Running(Protocol):
 
 
 class Host(Protocol):
-    """Runs functions: greenlets of a thread (`Hub`), or tasks of asyncio (`AsyncHost`)."""
+    """Runs functions: in strands of a thread (`Hub`), or as tasks of asyncio (`TaskHost`).
+
+    Attributes:
+        loop: moves what they wait for.
+    """
 
     loop: EngineLoop
 
-    def start(self, function: Callable[[], Any], context: Context | None = None) -> Running:
-        """Begin a function, from any thread."""
+    @property
+    def for_functions(self) -> "Host":
+        """What runs plain functions here."""
+
+    @property
+    def for_coroutines(self) -> "Host":
+        """What runs coroutine functions here.
+
+        Raises:
+            UsageError: nothing does.
+        """
+
+    def start(
+        self, function: Callable[[], Any], context: Context | None = None, timeout: float | None = None
+    ) -> Running:
+        """Begin a function, from any thread.
+
+        Args:
+            function: what it does; a coroutine function, for a host of those.
+            context: its context variables; a copy of the caller's by default.
+            timeout: seconds after which it has to end, with a `Timeout`.
+        """
 
     def hand(self, work: Callable[[], None]) -> None:
         """Have something done on the host's thread, from any thread."""

@@ -74,7 +74,6 @@ class RowsAtOnce(Generic[R]):
     Args:
         rows: read one ahead of what has begun, and only by whoever reads the ends: they may wait for other runs.
         start: begins a row, given its number, its arguments, and whether more follow.
-        wait: until something is there.
         at_once: the most that run together.
         ordered: whether they are given out in their order, or as they end.
     """
@@ -83,34 +82,49 @@ class RowsAtOnce(Generic[R]):
         self,
         rows: Iterator[NumberedRow],
         start: Callable[[int, Mapping[str, Any], bool], R],
-        wait: Callable[[Future[None]], None],
         at_once: int,
         ordered: bool = True,
     ) -> None:
         self._rows = rows
         self._start = start
-        self._wait = wait
         self._at_once = at_once
         self._ordered = ordered
+        self._has_read = False
         self._next: NumberedRow | None = None
         self._error: Exception | None = None
         self._begun: deque[tuple[int, R | ArgumentsError]] = deque()
         self._room: Future[None] = Future()
         self._telling = Lock()
 
-    def ended(self) -> Iterator[tuple[int, R | ArgumentsError]]:
-        """The rows, each as soon as its run has ended, or with what is wrong with its arguments."""
-        self._read()
+    def next_ended(self) -> tuple[int, R | ArgumentsError] | Future[None] | None:
+        """The next row whose run has ended, or with what is wrong with its arguments; or what to wait for until there
+        may be one; None where all were given out. What reading the rows raised comes behind those before it."""
+        if not self._has_read:
+            self._has_read = True
+            self._read()
         self._fill()
-        while self._begun:
-            while (row := self._ended()) is None:
-                self._wait(self._room)
-                self._fill()
+        row = self._ended()
+        if row is not None:
             self._begun.remove(row)
             self._fill()
-            yield row
+            return row
+        if self._begun:
+            return self._room
         if self._error is not None:
             raise self._error
+        return None
+
+    def ended(self, wait: Callable[[Future[None]], None]) -> Iterator[tuple[int, R | ArgumentsError]]:
+        """The rows, as `next_ended` gives them.
+
+        Args:
+            wait: until something is there.
+        """
+        while (row := self.next_ended()) is not None:
+            if isinstance(row, Future):
+                wait(row)
+            else:
+                yield row
 
     @property
     def under_way(self) -> list[R]:
