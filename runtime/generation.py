@@ -131,8 +131,8 @@ class GenerateJob:
         return self._state is None and not allows(self._vocabulary.text_mask, token)
 
     def _end_at(self, token: int) -> Finish:
-        """Whose end it is: the model's own where it chose an end token, else that of the type, which can't hold what the
-        model went on with. White space ends a value in most texts, and is not counted as overruled."""
+        """Whose end it is: the model's own where it chose an end token, else that of the type, which can't hold what
+        the model went on with. White space ends a value in most texts, and is not counted as overruled."""
         if not allows(self._vocabulary.text_mask, token):
             return "end"
         self._request.usage.overruled_answers += not self._vocabulary.token_bytes[token][:1].isspace()

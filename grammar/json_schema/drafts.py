@@ -69,7 +69,7 @@ def checked(schema: Any, depth: int = DEEPEST_PART) -> Any:
     ready = {keyword: _whole(value) if keyword in COUNTS else value for keyword, value in schema.items()}
     for keyword, value in ready.items():
         if not _is_right_kind(keyword, value):
-            raise ConstraintError(f'"{keyword}" of a JSON Schema can\'t be {json.dumps(value)[:60]}')
+            raise ConstraintError(f'"{keyword}" can\'t be {json.dumps(value)[:60]}')
     return with_parts(ready, lambda part: checked(part, depth - 1))
 
 
@@ -80,6 +80,8 @@ def _whole(value: Any) -> Any:
 def _is_right_kind(keyword: str, value: Any) -> bool:
     if keyword in COUNTS:
         return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if keyword == "multipleOf" and not (isinstance(value, int | float) and value > 0):
+        return False
     if keyword in NUMBERS:
         return isinstance(value, int | float) and (keyword.startswith("exclusive") or not isinstance(value, bool))
     if keyword in TEXTS:
@@ -210,11 +212,21 @@ def _key(step: str) -> str:
     return step.replace("~1", "/").replace("~0", "~")
 
 
+def steps_of(reference: str) -> list[str]:
+    """The keys on the way of a reference of the form `#/a/b`."""
+    return [_key(step) for step in unquote(reference).split("/")[1:]]
+
+
+def written_reference(reference: str) -> str:
+    """A reference as the schema's author wrote it, before it came to lead to a copy in `$defs`."""
+    encoded = re.fullmatch(r"#/\$defs/at(-23-.*)", reference)
+    return re.sub(r"-([0-9a-f]+)-", lambda found: chr(int(found[1], 16)), encoded[1]) if encoded else reference
+
+
 def pointed(root: Any, reference: str) -> Any:
     """What a reference of the form `#/a/b` leads to; None where that is nothing."""
     part = root
-    for step in unquote(reference).split("/")[1:]:
-        key = _key(step)
+    for key in steps_of(reference):
         if isinstance(part, dict) and key in part:
             part = part[key]
         elif isinstance(part, list) and key.isdigit() and int(key) < len(part):
