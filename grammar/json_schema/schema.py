@@ -18,7 +18,8 @@ from promptlang.grammar.json_schema.rewriting import rewritten
 from promptlang.grammar.limits import MOST_SCHEMA_FILE, MOST_SPECIFICATION
 
 OPTIONS: dict[str, Any] = {"whitespace_flexible": False, "json_allowed_escapes": 'nrbtf\\"'}
-"""No white space, and no `\\uXXXX`: a key written with it would not be taken for the property it names."""
+"""No white space, and no `\\uXXXX`: a key written with it would not be taken for the property it names, and each value
+has one text."""
 
 SPACED = {"item_separator": ", ", "key_separator": ": "}
 """A space behind each comma and colon."""
@@ -44,10 +45,12 @@ FARTHEST = {
 }
 """What a bound beyond is drawn in to."""
 
-CONTROLS = re.compile(r"[\x00-\x07\x0b\x0e-\x1f]")
-"""The characters that JSON can write in no other way."""
+CONTROLS = re.compile(r"[\x00-\x07\x0b\x0e-\x1f\x7f]")
+"""The characters that JSON can write in no other way, and U+007F, which llguidance writes in no other."""
 
-CONTROL_IN_PATTERN = re.compile(CONTROLS.pattern + r"|\\(?:x[01]|u00[01]|u\{0*1?[0-9a-fA-F]\}|0|v|c)")
+CONTROL_IN_PATTERN = re.compile(
+    CONTROLS.pattern + r"|\\(?:x[01]|x7[fF]|u00[01]|u007[fF]|u\{0*1?[0-9a-fA-F]\}|u\{0*7[fF]\}|0|v|c)"
+)
 BROAD_SET = re.compile(r"\[(?:\^(?:\\.|[^\]\\])*|(?:\\.|[^\]\\])+-(?:\\.|[^\]\\])+)\]")
 """A set in a pattern of more than one character."""
 
