@@ -147,12 +147,12 @@ def has_inner_ids(root: dict[str, Any]) -> bool:
     """Whether parts have addresses of their own, from which references are reckoned."""
     return any(
         part is not root and isinstance(name, str) and not name.startswith("#")
-        for part in _all_parts(root)
+        for part in all_parts(root)
         for name in (part.get("$id"), part.get("id"))
     )
 
 
-def _all_parts(value: Any) -> Iterator[dict[str, Any]]:
+def all_parts(value: Any) -> Iterator[dict[str, Any]]:
     """Every dict, also where no schema should stand."""
     waiting = [value]
     while waiting:
@@ -175,10 +175,10 @@ def _with_near_targets(root: dict[str, Any]) -> dict[str, Any]:
     """
     if has_inner_ids(root):
         return dict(root)
-    anchored = {part[keyword]: part for part in _all_parts(root) for keyword in ANCHORS if _is_text(part, keyword)}
+    anchored = {part[keyword]: part for part in all_parts(root) for keyword in ANCHORS if _is_text(part, keyword)}
     moved: dict[str, str] = {"#": "#"}
     targets: dict[str, Any] = {}
-    for part in _all_parts(root):
+    for part in all_parts(root):
         for reference in (part[keyword] for keyword in REFERENCES if _is_text(part, keyword)):
             target = pointed(root, reference) if reference.startswith("#/") else anchored.get(reference[1:])
             if reference.startswith("#") and reference != "#" and target is not None:
@@ -248,7 +248,7 @@ def with_used_definitions(root: dict[str, Any]) -> dict[str, Any]:
     used: dict[str, dict[str, Any]] = {keyword: {} for keyword in DEFINITIONS}
     waiting = [bare]
     while waiting:
-        for part in _all_parts(waiting.pop()):
+        for part in all_parts(waiting.pop()):
             found = DEFINITION.match(unquote(part["$ref"])) if _is_text(part, "$ref") else None
             if found:
                 keyword, name = found["keyword"], _key(found["name"])
@@ -260,7 +260,7 @@ def with_used_definitions(root: dict[str, Any]) -> dict[str, Any]:
 
 def _leads_far(root: dict[str, Any]) -> bool:
     """Whether a reference names a document, which may be this one."""
-    return any(_is_text(part, "$ref") and not part["$ref"].startswith("#") for part in _all_parts(root))
+    return any(_is_text(part, "$ref") and not part["$ref"].startswith("#") for part in all_parts(root))
 
 
 def _without_definitions(schema: Any) -> Any:

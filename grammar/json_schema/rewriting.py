@@ -159,14 +159,17 @@ def _at(places: tuple[int, ...], wanted: Json) -> Keywords:
     return {"type": "array", "minItems": last, "prefixItems": [at not in places or wanted for at in range(last)]}
 
 
-def _unique_items(schema: Keywords, document: Document) -> list[Keywords]:
-    """Where an item has few values, the arrays of different ones are listed."""
+def _unique_items(schema: Keywords, document: Document) -> list[Keywords] | None:
+    """Where an item has few values, the arrays of different ones are listed; else the text is watched (see
+    `engines/unique.py`)."""
     most = _most_items(schema)
     if schema["uniqueItems"] is False or "array" not in document.types(schema) or most in (0, 1):
         return []
+    if "prefixItems" in schema:
+        raise ConstraintError('"uniqueItems" can\'t be enforced beside "prefixItems": its items have several types')
     values = _different(listed(document.followed(schema.get("items"))))
-    if values is None or len(values) > MOST_UNIQUE or "prefixItems" in schema:
-        raise ConstraintError(f'"uniqueItems" can\'t be enforced but where the items have at most {MOST_UNIQUE} values')
+    if values is None or MOST_UNIQUE < len(values) >= schema.get("minItems", 0):
+        return None
     lengths = range(schema.get("minItems", 0), min(len(values), len(values) if most is None else most) + 1)
     arrays = [list(array) for length in lengths for array in permutations(values, length)]
     return [any_of([{"type": sorted(TYPES - {"array"})}, {"enum": arrays}])]

@@ -8,12 +8,22 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.json_schema.circles import check_circles
 from promptlang.grammar.json_schema.document import FORMATS_ENFORCED, FORMATS_REFUSED, Document, stated_types
-from promptlang.grammar.json_schema.drafts import check_chain, in_newest_draft, with_parts, with_used_definitions
+from promptlang.grammar.json_schema.drafts import (
+    REFERENCES,
+    all_parts,
+    check_chain,
+    has_inner_ids,
+    in_newest_draft,
+    pointed,
+    with_parts,
+    with_used_definitions,
+)
 from promptlang.grammar.json_schema.rewriting import rewritten
 from promptlang.grammar.limits import MOST_SCHEMA_FILE, MOST_SPECIFICATION
 
@@ -30,6 +40,9 @@ _DAYS = (
 )
 DATES = {"date": f"^{_DAYS}$", "date-time": f"^{_DAYS}[Tt]"}
 """What llguidance's formats allow too much of: the 29th of February is only in leap years."""
+
+KEPT = 64
+"""Prepared schemas kept in memory."""
 
 REMARKS = ("$comment", "default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly")
 """Keywords that ask for nothing."""
@@ -62,15 +75,12 @@ NUL_IN_SET = re.compile(r"\\(?:x00|u0000|u\{0+\}|x\{0+\}|0)(?=-)|\x00(?=-)")
 SET = re.compile(r"(?P<other>\\.|[^\\\[])|\[(?P<negation>\^?)", re.DOTALL)
 
 
-def prepare(text: str, spaced: bool = False) -> str:
-    """A schema as llguidance is to read it.
+@lru_cache(KEPT)
+def prepared(text: str) -> dict[str, Any]:
+    """A schema in the keywords that can be enforced; not to be changed.
 
     Args:
         text: JSON.
-        spaced: whether a space stands behind each comma and colon.
-
-    Returns:
-        JSON of a schema with options for llguidance.
 
     Raises:
         ConstraintError: it is no schema, too large, or asks for what can't be enforced.
@@ -83,10 +93,46 @@ def prepare(text: str, spaced: bool = False) -> str:
     if not isinstance(ready, dict):
         ready = {} if ready else {"anyOf": [False]}
     check_chain(ready)
-    prepared = json.dumps({**ready, "x-guidance": {**OPTIONS, **(SPACED if spaced else {})}})
-    if len(prepared) > MOST_SPECIFICATION:
+    if without_unique(ready) != ready:
+        _check_ways(ready)
+    return ready
+
+
+def _check_ways(root: dict[str, Any]) -> None:
+    """Check that every way to an array without repetition can be followed, for the answer's text is followed there."""
+    references = [part[key] for part in all_parts(root) for key in REFERENCES if isinstance(part.get(key), str)]
+    for reference in references:
+        is_near = reference == "#" or (reference.startswith("#/") and pointed(root, reference) is not None)
+        if has_inner_ids(root) or not is_near:
+            raise ConstraintError(
+                f'"uniqueItems" can\'t be enforced in a schema with the reference "{reference}": write "#/$defs/..."'
+            )
+
+
+def prepare(text: str, spaced: bool = False) -> str:
+    """A schema as llguidance is to read it, which leaves `uniqueItems` to others.
+
+    Args:
+        text: JSON.
+        spaced: whether a space stands behind each comma and colon.
+
+    Returns:
+        JSON of a schema with options for llguidance.
+
+    Raises:
+        ConstraintError: it is no schema, too large, or asks for what can't be enforced.
+    """
+    ready = json.dumps({**without_unique(prepared(text)), "x-guidance": {**OPTIONS, **(SPACED if spaced else {})}})
+    if len(ready) > MOST_SPECIFICATION:
         raise ConstraintError(f"what the schema asks for is longer than {MOST_SPECIFICATION} characters")
-    return prepared
+    return ready
+
+
+def without_unique(schema: Any) -> Any:
+    """A schema without `uniqueItems`."""
+    if not isinstance(schema, dict):
+        return schema
+    return with_parts({key: value for key, value in schema.items() if key != "uniqueItems"}, without_unique)
 
 
 def _load(text: str) -> Any:

@@ -86,7 +86,9 @@ def _walk(schema: Schema, vocabulary: Vocabulary, seed: int) -> str:
         ({"not": {"$ref": "other.json"}}, "other.json"),
         ({"not": {"$ref": "#/nowhere"}}, "#/nowhere"),
         ({"if": {"patternProperties": {"a": False}}, "then": {"maximum": 2}}, "patternProperties"),
-        ({"type": "array", "uniqueItems": True}, "uniqueItems"),
+        ({"type": "array", "uniqueItems": True, "prefixItems": [{}]}, "uniqueItems"),
+        ({"$id": "urn:a", "$ref": "urn:a#/$defs/a", "$defs": {"a": {"uniqueItems": True}}}, "uniqueItems"),
+        ({"items": {"uniqueItems": True}, "allOf": [{"$id": "b", "$defs": {"x": {}}, "$ref": "#/$defs/x"}]}, "unique"),
         ({"type": "array", "contains": {"const": 1}}, "contains"),
         ({"type": "array", "contains": {"const": 1}, "maxItems": 3, "maxContains": 1}, "maxContains"),
         ({"type": "object", "propertyNames": {"not": {"const": "a"}}}, "propertyNames"),
@@ -359,7 +361,7 @@ def test_a_pattern_that_can_not_be_read_is_refused_at_once(pattern: str) -> None
             validate(Schema(json.dumps(schema)), "x" if schema["type"] == "string" else {"x": 1})
 
 
-UNSAYABLE = {"type": "array", "uniqueItems": True}
+UNSAYABLE = {"type": "array", "contains": {"const": 1}}
 
 
 @pytest.mark.parametrize(
