@@ -32,7 +32,7 @@ EXPLANATIONS: tuple[tuple[str, str], ...] = (
     # Anything.
     (r"NoExtensionBias", NOTHING_LEGAL),
     (
-        r"panic|too big|too large|too many (?:states|items|rules)|fuel",
+        r"panic|too big|too large|too deeply|stack level|too many (?:states|items|rules)|fuel",
         "it is too large to be compiled: split it, or leave out what isn't needed",
     ),
     # Regular expressions.
@@ -50,9 +50,14 @@ EXPLANATIONS: tuple[tuple[str, str], ...] = (
     (r"invalid multiple of", '"multipleOf" is a number above 0'),
     (r"Unimplemented keys: \[(?P<what>.*)\]", "the keyword {what} can't be enforced: leave it out"),
     (
-        r"patternProperty regexes (?P<one>/.*/) and (?P<other>/.*/) are not disjoint",
+        r"patternProperty regexes (?P<one>/.*/) and (?P<other>/.*/) are",
         '"patternProperties" can\'t be enforced where a name may match both {one} and {other}',
     ),
+    (
+        r"(?:No|All) options in anyOf",
+        'no value satisfies it: none of the options of "anyOf" can be had',
+    ),
+    (r"(?:minProperties|required) > maxProperties", "no value satisfies it: more properties must be there than may be"),
     (r"required (?:item|property)", "no value satisfies it: what must be there can have no value"),
     (r"schema is false|Regex is empty", "no value satisfies it: its keywords contradict one another"),
     (r"Invalid type: (?P<what>.*)", '"{what}" is no type of JSON'),
@@ -63,7 +68,10 @@ EXPLANATIONS: tuple[tuple[str, str], ...] = (
     (r"(?:Pointer|Anchor) '(?P<what>.*?)' does not exist", 'a reference leads to "{what}", where nothing is'),
     # Grammars.
     (r'unknown name: "(?P<what>.*)"', "nothing is called `{what}` here: write a rule or a token of that name"),
-    (r'duplicate rule: "(?P<what>.*)"', "`{what}` is there twice: write its options in one rule, with | between them"),
+    (
+        r'duplicate (?:rule|token).*?: "(?P<what>.*)"',
+        "`{what}` is there twice: write its options in one rule, with | between them",
+    ),
     (
         r'circular reference in token "(?P<what>.*)"',
         "the token `{what}` refers to itself: write a rule, in small letters",
@@ -77,6 +85,10 @@ EXPLANATIONS: tuple[tuple[str, str], ...] = (
         "`{what}` can't be imported: only Lark's common tokens can, such as `common.INT`",
     ),
     (r"Expected token '?(?P<wanted>.*?)'?, found .* \(at (?P<found>\".*?\")", "`{wanted}` must stand before {found}"),
+    (r"[Ee]xpect(?:ed|ing) (?:rule|name|value|at least)", "a rule, a token or a value must stand here"),
+    (r"only supported for tokens", "`&` and `~` stand in tokens only: write the rule's name in capitals"),
+    (r"in terminals", "what is no expression can't stand in a token: write a rule, in small letters"),
+    (r"override statement not supported", "`%override` is not supported: write the rule once"),
     (r"lexer error", "something begins here that does not end on its line, or has no meaning"),
 )
 """llguidance's messages, by what they hold, in the words of an author."""

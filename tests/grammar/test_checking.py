@@ -67,6 +67,8 @@ def test_a_grammar_without_a_text_is_refused(grammar: str) -> None:
         ('start: "a" // start: b\n  | <|end|>', "line 2, `start`"),
         ('start: a\na: %json {"type":\n "strin"}', "line 2, `a`"),
         ('start: "a"\n%declare B', "line 2: "),
+        ("start: a &\na: /x/ & /y/", "line [12], `(start|a)`"),
+        ('start: A\nA: %json {"type": "null"}', "line 2, `A`: what is no expression"),
     ],
 )
 def test_what_is_wrong_with_a_grammar_has_a_place(grammar: str, place: str) -> None:
