@@ -8,7 +8,7 @@ beginning is dead where all that may follow leads to dead ones.
 import json
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Protocol, TypeAlias
 
 from promptlang.grammar.constraint import State
@@ -256,7 +256,14 @@ def _spelled(vocabulary: Vocabulary, text: bytes) -> list[int]:
 
 def value_of(text: bytes) -> Hashable:
     """A JSON value by which equal ones are equal, however they are written; `1` and `true` aren't."""
-    return _frozen(json.loads(text, parse_int=Decimal, parse_float=Decimal))
+    return _frozen(json.loads(text, parse_int=_decimal, parse_float=_decimal))
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent of twenty digits
+        return Decimal(float(text))
 
 
 def _frozen(value: Any) -> Hashable:
