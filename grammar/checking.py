@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from promptlang.grammar.errors import NOTHING_LEGAL, ConstraintError
+from promptlang.grammar.errors import NOTHING_LEGAL, ConstraintError, TooLargeError
 from promptlang.grammar.grammar_text import GrammarText
 from promptlang.grammar.notation import to_grammar
 from promptlang.grammar.shapes import ContextFree, Dict, List, Record, Schema, Shape, Union
@@ -41,7 +41,7 @@ def _check_part(part: Schema | ContextFree) -> None:
     try:
         _check_compiles(part)
     except ConstraintError as error:
-        place = _place_in_schema(part.text, str(error)) if isinstance(part, Schema) else _place_in_grammar(part, error)
+        place = _place_in_schema(part, error) if isinstance(part, Schema) else _place_in_grammar(part, error)
         raise ConstraintError(f"{part.file}{place}: {error}") from error
 
 
@@ -52,12 +52,12 @@ def _place_in_grammar(part: ContextFree, error: ConstraintError) -> str:
     return f", line {error.line}" + (f", `{rule}`" if rule else "")
 
 
-def _place_in_schema(text: str, message: str) -> str:
-    from promptlang.grammar.json_schema.places import (
-        refused_place,
-    )  # jsonschema-free, but only where something is wrong
+def _place_in_schema(part: Schema, error: ConstraintError) -> str:
+    from promptlang.grammar.json_schema.places import refused_place  # only where something is wrong
 
-    return f", {refused_place(text, message, lambda inner: _message_of(Schema(inner)))}"
+    if isinstance(error, TooLargeError):
+        return ""
+    return f", {refused_place(part.text, str(error), lambda inner: _message_of(Schema(inner)))}"
 
 
 def _message_of(schema: Schema) -> str:

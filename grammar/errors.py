@@ -15,6 +15,10 @@ class ConstraintError(Exception):
         self.line = line
 
 
+class TooLargeError(ConstraintError):
+    """A specification that would make too much work as a whole: no part of it is to blame."""
+
+
 NOTHING_LEGAL = "no text is legal: a rule or a part leads only back to itself, so give it a way to end"
 
 PLACE = re.compile(r"^(?:at )?(?P<line>\d+)\(\d+\): ")

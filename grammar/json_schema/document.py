@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from promptlang.grammar.errors import ConstraintError
+from promptlang.grammar.errors import ConstraintError, TooLargeError
 from promptlang.grammar.json_schema.drafts import has_inner_ids, pointed
 from promptlang.grammar.limits import DEEPEST_PART, MOST_PROPERTIES, MOST_PROPERTIES_IN_ALL, MOST_SCHEMA_PARTS
 
@@ -65,7 +65,7 @@ class Document:
         """
         self.parts += 1
         if self.parts > MOST_SCHEMA_PARTS:
-            raise ConstraintError(f"a JSON Schema with more than {MOST_SCHEMA_PARTS} parts and cases can't be enforced")
+            raise TooLargeError(f"a JSON Schema with more than {MOST_SCHEMA_PARTS} parts and cases can't be enforced")
 
     def count_properties(self, named: int) -> None:
         """Count the properties that one object names.
@@ -79,7 +79,7 @@ class Document:
                 f'"properties" names {named}, more than {MOST_PROPERTIES}: put some into objects inside it'
             )
         if self.properties > MOST_PROPERTIES_IN_ALL:
-            raise ConstraintError(
+            raise TooLargeError(
                 f"its objects name more than {MOST_PROPERTIES_IN_ALL} properties in all: leave out what isn't needed"
             )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from promptlang.grammar.errors import ConstraintError
+from promptlang.grammar.errors import ConstraintError, TooLargeError
 from promptlang.grammar.limits import DEEPEST_CHAIN, DEEPEST_PART
 
 IN_ONE = {
@@ -61,7 +61,7 @@ def checked(schema: Any, depth: int = DEEPEST_PART) -> Any:
         ConstraintError: one hasn't, or it is deeper than `depth`.
     """
     if not depth:
-        raise ConstraintError(f"schemas inside schemas nest deeper than {DEEPEST_PART}")
+        raise TooLargeError(f"schemas inside schemas nest deeper than {DEEPEST_PART}")
     if isinstance(schema, bool):
         return schema
     if not isinstance(schema, dict):
@@ -281,7 +281,7 @@ def check_chain(root: dict[str, Any]) -> None:
     while waiting:
         part, depth = waiting.pop()
         if depth > DEEPEST_CHAIN:
-            raise ConstraintError(f"schemas and references inside one another nest deeper than {DEEPEST_CHAIN}")
+            raise TooLargeError(f"schemas and references inside one another nest deeper than {DEEPEST_CHAIN}")
         inside = _inside(part)
         if isinstance(part, dict) and _is_text(part, "$ref") and part["$ref"] not in met:
             met.add(part["$ref"])

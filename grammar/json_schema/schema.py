@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from promptlang.grammar.errors import ConstraintError
+from promptlang.grammar.errors import ConstraintError, TooLargeError
 from promptlang.grammar.json_schema.circles import check_circles
 from promptlang.grammar.json_schema.document import FORMATS_ENFORCED, FORMATS_REFUSED, Document, stated_types
 from promptlang.grammar.json_schema.drafts import (
@@ -124,7 +124,7 @@ def prepare(text: str, spaced: bool = False) -> str:
     """
     ready = json.dumps({**without_unique(prepared(text)), "x-guidance": {**OPTIONS, **(SPACED if spaced else {})}})
     if len(ready) > MOST_SPECIFICATION:
-        raise ConstraintError(f"what the schema asks for is longer than {MOST_SPECIFICATION} characters")
+        raise TooLargeError(f"what the schema asks for is longer than {MOST_SPECIFICATION} characters")
     return ready
 
 
@@ -137,7 +137,7 @@ def without_unique(schema: Any) -> Any:
 
 def _load(text: str) -> Any:
     if len(text) > MOST_SCHEMA_FILE:
-        raise ConstraintError(f"the schema is longer than {MOST_SCHEMA_FILE} characters")
+        raise TooLargeError(f"the schema is longer than {MOST_SCHEMA_FILE} characters")
     try:
         return json.loads(text, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError) as error:
