@@ -3,8 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import Any, Generic, ParamSpec, Self, TypeVar
+from inspect import signature
+from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
 from promptlang.api.engine import Engine, default_engine
 from promptlang.api.errors import ArgumentsError
@@ -50,7 +50,7 @@ class How:
     engine: Engine | None = None
     seed: int | None = None
     timeout: float | None = None
-    tools: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    tools: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +125,9 @@ class AnyProgram(ABC, Generic[P, R]):
     @abstractmethod
     def _with(self, how: How) -> Self:
         """The same program, run otherwise."""
+
+    def __repr__(self) -> str:
+        return f"<program {self.__name__}{signature(cast(Callable[..., Any], self))}>"
 
     def using(
         self,

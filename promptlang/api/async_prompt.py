@@ -10,7 +10,7 @@ from typing_extensions import TypeForm, TypeVar, Unpack
 from promptlang.api.async_hosts import TaskHost
 from promptlang.api.branching import beam, fork
 from promptlang.api.calls import Callee, on_thread
-from promptlang.api.errors import Cancelled
+from promptlang.api.errors import Cancelled, Pruned
 from promptlang.api.kept import UNSET, KeptBranch
 from promptlang.api.speech import Answer, Choice, Pending, Speech
 from promptlang.api.statements import GenOptions, SelectOptions, Statements
@@ -179,9 +179,12 @@ class AsyncPrompt(Speech):
 
     async def _run(self, function: Callable[..., Awaitable[Any]]) -> Any:
         try:
-            return await function(self)
-        finally:
+            value = await function(self)
+        except BaseException:
             self._state = "ended"
+            raise
+        self._returned()
+        return value
 
     async def _wait(self, pending: Pending[R], state: str = "waiting") -> R:
         self._state, before = state, self._state
@@ -195,7 +198,8 @@ class AsyncPrompt(Speech):
         except BaseException as error:
             fault = translated(error, self._host.loop)
         finally:
-            self._state, self._statements.awaited = before, None
+            self._state = "pruned" if isinstance(fault, Pruned) else before
+            self._statements.awaited = None
         for earlier in self._statements.faults():
             raise translated(earlier, self._host.loop)
         if isinstance(fault, Cancelled):

@@ -5,25 +5,34 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from promptlang.api.any_program import Execution, How, Outcome
 from promptlang.api.data import to_data
 from promptlang.api.errors import ArgumentsError, ChoiceError, ProgramError, RunError
+from promptlang.api.graphs import GraphView
 from promptlang.api.hub import current_strand
 from promptlang.api.program import Program
 from promptlang.api.records import to_python
 from promptlang.api.speech import Pending, Speech
 from promptlang.compiler.graph import Graph
+from promptlang.cost.tokenizer import counting_tokenizer
+from promptlang.diagnostics.rendering import Diagnostic
+from promptlang.drawing.picture import picture
+from promptlang.drawing.tokens import token_counter
 from promptlang.interpreter import run
 from promptlang.interpreter.programs import run_program
 from promptlang.interpreter.run import Frame
 from promptlang.session import program as ready
 from promptlang.session.program_file import ProgramFile
+from promptlang.session.rows import ROWS_AT_ONCE
 from promptlang.syntax import ast
 from promptlang.values.conversion import to_json
 from promptlang.values.expressions import evaluate
 from promptlang.values.values import Value
+
+if TYPE_CHECKING:
+    from promptlang.cost.estimate import Estimate
 
 
 class FileProgram(Program[..., Any]):
@@ -44,9 +53,42 @@ class FileProgram(Program[..., Any]):
     def _with(self, how: How) -> Self:
         return type(self)(self._file, self._program, how)
 
+    def __reduce__(self) -> Any:
+        return _read_again, (self._file.name, self._file.text, self.__name__, self._how)
+
     @cached_property
     def __signature__(self) -> inspect.Signature:
         return inspect.Signature([_parameter(one, self._program.graph) for one in self._program.graph.parameters])
+
+    # What it is before it runs -------------------------------------------------------------------------------
+
+    def check(self) -> list[Diagnostic]:
+        """What was found in its file: warnings, for a file with errors has no programs."""
+        return self._file.diagnostics
+
+    def graph(self) -> GraphView:
+        """Its execution graph, after its passes."""
+        optimised = self._file.optimised()
+        name = self.__name__
+        return GraphView(picture(optimised.graphs[name], optimised.findings[name], token_counter()))
+
+    def cost(self, rows: int = 1, /, **arguments: Any) -> "Estimate":
+        """What it will cost, without a model; each figure is a range.
+
+        Args:
+            rows: how often it runs.
+            arguments: those that are known; what is not given is stood in for.
+
+        Raises:
+            CostError: it can't be rehearsed.
+        """
+        from promptlang.cost.estimate import Rehearsal  # loads torch
+
+        data = {name: to_data(value) for name, value in arguments.items()}
+        rehearsal = Rehearsal(self._program.graphs, self.__name__, data, counting_tokenizer(), ROWS_AT_ONCE)
+        return rehearsal.estimate(rows)
+
+    # Running -------------------------------------------------------------------------------------------------
 
     def bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments as data, by name; whether they fit was seen."""
@@ -170,6 +212,12 @@ def compile(text: str) -> FileProgram:
 def _chosen(file: ProgramFile) -> FileProgram:
     programs = Programs(file)
     return programs[file.choose()]
+
+
+def _read_again(name: str, text: str | None, program: str, how: How) -> FileProgram:
+    """A program in another process: of the same file, or of the same text."""
+    file = ProgramFile.load(name) if text is None else ProgramFile.of_text(text, name)
+    return Programs(file)[program]._with(how)
 
 
 def _parameter(parameter: ast.Parameter, graph: Graph) -> inspect.Parameter:

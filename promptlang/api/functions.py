@@ -8,7 +8,7 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
-from promptlang.api.any_program import Execution, How, Outcome
+from promptlang.api.any_program import AnyProgram, Execution, How, Outcome
 from promptlang.api.async_hosts import TaskHost
 from promptlang.api.async_program import AsyncProgram
 from promptlang.api.async_prompt import AsyncPrompt
@@ -38,7 +38,12 @@ class FunctionProgram(Program[P, R]):
     Args:
         function: says what the prompt holds; called in a strand.
         how: it is run.
+
+    Attributes:
+        base: the program that this is, run otherwise; None for itself.
     """
+
+    base: "FunctionProgram[P, R] | None" = None
 
     def __init__(self, function: Callable[Concatenate[Any, P], R], how: How | None = None) -> None:
         super().__init__(function.__name__, how or How())
@@ -46,7 +51,12 @@ class FunctionProgram(Program[P, R]):
         self.__signature__ = _dressed(self, function)
 
     def _with(self, how: How) -> Self:
-        return type(self)(self._function, how)
+        other = type(self)(self._function, how)
+        other.base = self.base or self
+        return other
+
+    def __reduce__(self) -> Any:
+        return _pickled(self.base, self._function, self._how)
 
     def bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
         return self.__signature__.bind(*args, **kwargs)
@@ -86,13 +96,20 @@ class FunctionProgram(Program[P, R]):
 class AsyncFunctionProgram(AsyncProgram[P, R]):
     """A coroutine function whose first parameter is its prompt; see `FunctionProgram`."""
 
+    base: "AsyncFunctionProgram[P, R] | None" = None
+
     def __init__(self, function: Callable[Concatenate[Any, P], Awaitable[R]], how: How | None = None) -> None:
         super().__init__(function.__name__, how or How())
         self._function = function
         self.__signature__ = _dressed(self, function)
 
     def _with(self, how: How) -> Self:
-        return type(self)(self._function, how)
+        other = type(self)(self._function, how)
+        other.base = self.base or self
+        return other
+
+    def __reduce__(self) -> Any:
+        return _pickled(self.base, self._function, self._how)
 
     def bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
         return self.__signature__.bind(*args, **kwargs)
@@ -178,6 +195,18 @@ def _called(
         return result
 
     return Pending(live.spawn(called()), lambda value: value)
+
+
+# Pickles ---------------------------------------------------------------------------------------------------
+
+
+def _pickled(base: AnyProgram[..., Any] | None, function: Callable[..., Any], how: How) -> Any:
+    """A program by the name that its module gives it, as functions are pickled."""
+    return function.__qualname__ if base is None else (_unpickled, (base, how))
+
+
+def _unpickled(program: AnyProgram[..., Any], how: How) -> AnyProgram[..., Any]:
+    return program._with(how)
 
 
 # Signatures ------------------------------------------------------------------------------------------------

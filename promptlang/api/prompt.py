@@ -8,7 +8,7 @@ from typing_extensions import TypeForm, TypeVar, Unpack
 
 from promptlang.api.branching import beam, fork
 from promptlang.api.calls import Callee, on_thread
-from promptlang.api.errors import Cancelled, UsageError
+from promptlang.api.errors import Cancelled, Pruned, UsageError
 from promptlang.api.hub import Strand, current_strand
 from promptlang.api.kept import UNSET, KeptBranch
 from promptlang.api.speech import Answer, Choice, Pending, Speech
@@ -188,9 +188,12 @@ class Prompt(Speech):
         assert self._strand is not None
         self._strand.prompt = self
         try:
-            return function(self)
-        finally:
+            value = function(self)
+        except BaseException:
             self._state = "ended"
+            raise
+        self._returned()
+        return value
 
     def _wait(self, pending: Pending[R], state: str = "waiting") -> R:
         """Wait for a statement.
@@ -212,7 +215,8 @@ class Prompt(Speech):
         except BaseException as error:
             fault = translated(error, self._host.loop)
         finally:
-            self._state, self._statements.awaited = before, None
+            self._state = "pruned" if isinstance(fault, Pruned) else before
+            self._statements.awaited = None
         for earlier in self._statements.faults():
             raise translated(earlier, self._host.loop)
         if fault is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar, overload
 
-from promptlang.api.errors import RunError, UsageError
+from promptlang.api.errors import Pruned, RunError, UsageError
 from promptlang.api.options import options_of
 from promptlang.api.statements import Chosen, Statements, Written
 from promptlang.api.strands import Host, beside
@@ -229,6 +229,17 @@ class Speech:
         for call in self._calls:
             await call
 
+    def _returned(self) -> None:
+        """The function that it was given to has returned.
+
+        Raises:
+            Pruned: the branch was not kept, whatever its function did about it.
+        """
+        was_pruned = self._state == "pruned"
+        self._state = "ended"
+        if was_pruned:
+            raise Pruned
+
     def _end(self, value: BranchValue) -> None:
         """Take down how a branch ended that is kept."""
         self._kept = value
@@ -245,6 +256,8 @@ class Speech:
             role = self._unentered.role
             self._unentered = None
             raise UsageError(f"a turn of `{role}` without text was not entered; write `with p.{role}():`")
+        if self._state == "pruned":
+            raise Pruned
         if self._state != "open":
             raise UsageError(_REFUSALS[self._state])
         return self._statements

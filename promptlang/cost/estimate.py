@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from promptlang.compiler.graph import Graph
+from promptlang.cost.errors import CostError as CostError
 from promptlang.cost.rehearsal import ALWAYS, LONGEST_CONTEXT, NEVER, GuessingEngine, Manner
 from promptlang.grammar import shapes
 from promptlang.grammar.compiler import compile_constraint
@@ -68,10 +69,6 @@ REHEARSALS = (
 
 MOST_ROWS = 64
 """Rows rehearsed; what more of them cost is taken from the second half of these."""
-
-
-class CostError(Exception):
-    """A program that can't be rehearsed; `str()` says why."""
 
 
 @dataclass(frozen=True)

@@ -61,11 +61,13 @@ class ProgramFile:
         name: what messages call it.
         bundle: what it says.
         checked: what the checker found out about it.
+        text: of the programs, where they came from no file.
     """
 
     name: str
     bundle: Bundle
     checked: Checked
+    text: str | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> "ProgramFile":
@@ -74,7 +76,8 @@ class ProgramFile:
         Raises:
             LoadError: the file itself can't be read. What is wrong inside is among the diagnostics.
         """
-        return cls._of(str(path), load(path))
+        bundle = load(path)
+        return cls(str(path), bundle, check(bundle))
 
     @classmethod
     def of_text(cls, text: str, name: str = "<text>") -> "ProgramFile":
@@ -84,11 +87,8 @@ class ProgramFile:
             text: of the programs.
             name: what messages call it.
         """
-        return cls._of(name, load_source(Source(text, name)))
-
-    @classmethod
-    def _of(cls, name: str, bundle: Bundle) -> "ProgramFile":
-        return cls(name, bundle, check(bundle))
+        bundle = load_source(Source(text, name))
+        return cls(name, bundle, check(bundle), text)
 
     @property
     def is_ok(self) -> bool:

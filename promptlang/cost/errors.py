@@ -1,0 +1,5 @@
+"""What can't be estimated."""
+
+
+class CostError(Exception):
+    """A program that can't be rehearsed; `str()` says why."""
