@@ -341,7 +341,7 @@ def test_a_program_that_always_fails_has_no_cost(tmp_path: Path) -> None:
 
 @pytest.fixture
 def tiny_is_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cost, "_tokenizer", tiny_tokenizer)
+    monkeypatch.setattr(cost, "counting_tokenizer", tiny_tokenizer)
 
 
 @pytest.mark.usefixtures("tiny_is_embedded")
