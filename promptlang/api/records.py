@@ -14,6 +14,7 @@ from promptlang.api.data import JSON_NAME, to_data
 from promptlang.api.python_types import python_type
 from promptlang.grammar import shapes
 from promptlang.interpreter.branches import BranchValue
+from promptlang.session.program_file import ProgramFile
 from promptlang.values.conversion import to_json
 from promptlang.values.values import Answered, RecordType, RecordValue, Value, render_json
 
@@ -109,6 +110,16 @@ def records_of(constants: Mapping[str, Value]) -> Records:
         if isinstance(value, RecordValue) and _is_import(name, value)
     )
     return _kept(declared, imported)
+
+
+def to_python(file: ProgramFile, value: Value) -> Any:
+    """What a program of a file gives, as `Records.object` says."""
+    return file_records(file).object(value)
+
+
+def file_records(file: ProgramFile) -> Records:
+    """The records of a file that has programs, and no errors."""
+    return records_of(file.checked.programs[file.names[0]].constants)
 
 
 _KNOWN: "WeakValueDictionary[tuple[Any, ...], Records]" = WeakValueDictionary()

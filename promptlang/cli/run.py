@@ -51,7 +51,13 @@ class RunOptions:
     @property
     def settings(self) -> Settings:
         """Of the session."""
-        return Settings(self.model, self.dtype, self.deterministic, self.kv_budget, shares=not self.no_cache)
+        return Settings(
+            model=self.model,
+            dtype=self.dtype,
+            deterministic=self.deterministic,
+            kv_bytes=self.kv_budget,
+            shares=not self.no_cache,
+        )
 
 
 def run(options: RunOptions) -> ExitCode:

@@ -47,7 +47,7 @@ class LiveRun:
             Ends with the value that the node bound, which is taken out of the frame, or None; or with its fault, a
             `RunError`; or cancelled, with the run.
         """
-        return self.spawn(self._do(node, frame or self.frame))
+        return self.spawn(self.done(node, frame or self.frame))
 
     def spawn(self, work: Coroutine[Any, None, T]) -> Task[T]:
         """Begin something that ends with the run, from any thread; what was begun before has its turn first."""
@@ -65,7 +65,8 @@ class LiveRun:
         if not self._closing.is_done:
             self._closing.resolve(None)
 
-    async def _do(self, node: Node, frame: Frame) -> Any:
+    async def done(self, node: Node, frame: Frame) -> Any:
+        """As `do`, inside of the loop."""
         with located(node, frame):
             await self.machine.handlers[type(node)](self.machine, node, frame)
         value = None

@@ -45,6 +45,7 @@ class EngineLoop:
         self.guests = Guests(self.threads)
         self._turns = deque(dict.fromkeys(self.backends.values()))
         self._tasks = Loop()
+        self._unfinished: dict[Task[Any], None] = {}
         self._posts: deque[Callable[[], None]] = deque()
         self._leader: int | None = None
         self._changed = Condition()
@@ -52,9 +53,20 @@ class EngineLoop:
     def spawn(self, coroutine: Coroutine[Any, None, T]) -> Task[T]:
         """Start a coroutine, from any thread; it runs when its turn comes, in the thread of whoever waits."""
         task = self._tasks.spawn(coroutine)
+        self._unfinished[task] = None
+        task.when_done(lambda: self._unfinished.pop(task, None))
         if self._leader not in (None, get_ident()):
             self.threads.wake()
         return task
+
+    def cancel_all(self) -> Future[None]:
+        """End all that was spawned, from any thread; see `post`."""
+
+        def cancel() -> None:
+            for task in list(self._unfinished):
+                task.cancel()
+
+        return self.post(cancel)
 
     def post(self, work: Callable[[], T]) -> Future[T]:
         """Do something that needs the loop to stand still, from any thread: at once where no other thread moves it,

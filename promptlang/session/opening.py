@@ -3,6 +3,7 @@
 Importing this loads torch; no other file of this room, nor of the command line, does.
 """
 
+import os
 from collections.abc import Callable, Mapping
 
 from promptlang.interpreter.host_functions import ToolFunction
@@ -28,7 +29,15 @@ def open_loop(settings: Settings, progress: Callable[[str], None] | None = None)
         OpeningError: there is no such model, or the KV budget is too small.
     """
     try:
-        loaded = load(settings.model, dtype=settings.dtype, one_layout=settings.deterministic, progress=progress)
+        if os.environ.get("PROMPTLANG_NO_MODEL"):
+            raise ModelError("PROMPTLANG_NO_MODEL is set, so no model is loaded; unset it, or give scripted answers")
+        loaded = load(
+            settings.model,
+            device=settings.device,
+            dtype=settings.dtype,
+            one_layout=settings.deterministic,
+            progress=progress,
+        )
         engine = Engine(loaded, EngineOptions(kv_bytes=settings.kv_bytes, shares=settings.shares))
         return engine, EngineLoop(LocalBackend(engine))
     except (ModelError, RequestError) as error:

@@ -111,9 +111,9 @@ class Runner:
         def start(number: int, arguments: Mapping[str, Any], more_follow: bool) -> Started:
             return self.start(arguments, number, observer, more_follow=more_follow)
 
-        at = RowsAtOnce(iter(rows), start, self._loop.wait, at_once)
+        at = RowsAtOnce(iter(rows), start, at_once)
         try:
-            for number, started in at.ended():
+            for number, started in at.ended(self._loop.wait):
                 yield self._end(number, started)
         except GeneratorExit:
             for started in at.under_way:

@@ -9,6 +9,7 @@ class Settings:
 
     Attributes:
         model: `embedded`, a Hugging Face hub id, a folder with safetensors, or a `.gguf` file.
+        device: where it runs: `cpu`, `cuda`, `cuda:1` ...
         dtype: how weights are kept: `float32`, `bfloat16`, `float16` or `int4`.
         deterministic: never choose the layout of weights by how many sequences run.
         kv_bytes: memory for the KV cache, in bytes; None measures the machine.
@@ -16,6 +17,7 @@ class Settings:
     """
 
     model: str = "embedded"
+    device: str = "cpu"
     dtype: str = "float32"
     deterministic: bool = False
     kv_bytes: int | None = None
