@@ -1,6 +1,7 @@
 """From annotations to shapes and back: what the model may write, and what Python gets."""
 
 import enum
+import unittest.mock
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict, Union
@@ -156,7 +157,10 @@ Score: TypeAliasType = TypeAliasType("Score", Annotated[int, Range(0, 9)])
         (Annotated[list[int], annotated_types.MinLen(1)], shapes.List(shapes.Int(), 1)),
         (Annotated[int, pydantic.Field(ge=1, le=5, description="how good")], shapes.Int(1, 5)),
         (Annotated[str, pydantic.Field(pattern="^[a-z]+$")], shapes.Pattern("[a-z]+")),
+        (Annotated[str, pydantic.Field(pattern="^(a|b)$")], shapes.Pattern("(a|b)")),
         (Annotated[str, pydantic.Field(description="a name")], shapes.Str()),
+        (Annotated[int, annotated_types.Ge(0), annotated_types.Le(float("inf"))], shapes.Int(0)),
+        (Annotated[int, unittest.mock.Mock(metadata=3, func=None)], shapes.Int()),
     ],
 )
 def test_shapes(annotation: Any, expected: shapes.Shape) -> None:
