@@ -11,6 +11,8 @@ from functools import lru_cache
 from promptlang.grammar.constraint import Constraint
 from promptlang.grammar.engines.earley import compile_grammar
 from promptlang.grammar.engines.trie import TrieConstraint
+from promptlang.grammar.engines.unique import UniqueConstraint
+from promptlang.grammar.json_schema.uniqueness import unique_place
 from promptlang.grammar.notation import to_grammar
 from promptlang.grammar.regular.scalars import constant_text
 from promptlang.grammar.shapes import Bool, Constant, Null, Shape, Union
@@ -40,7 +42,9 @@ def _compile(shape: Shape, vocabulary: Vocabulary, prefix: str, pretty: bool) ->
     texts = _texts(shape)
     if texts is not None:
         return TrieConstraint([prefix + text for text in texts], vocabulary)
-    return compile_grammar(to_grammar(shape, prefix, pretty), vocabulary)
+    constraint = compile_grammar(to_grammar(shape, prefix, pretty), vocabulary)
+    place = unique_place(shape)
+    return constraint if place is None else UniqueConstraint(constraint, place, len(prefix.encode()))
 
 
 def _texts(shape: Shape) -> list[str] | None:

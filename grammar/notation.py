@@ -5,13 +5,12 @@ needed.
 """
 
 import json
-import re
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from promptlang.grammar.errors import ConstraintError
+from promptlang.grammar.grammar_text import GrammarText
 from promptlang.grammar.json_schema.schema import prepare
-from promptlang.grammar.limits import MOST_RULES, MOST_SPECIFICATION
 from promptlang.grammar.regular.regex import Characters, Regex, can_begin_with, literal, to_text
 from promptlang.grammar.regular.scalars import TEXT, bare, json_string, quoted
 from promptlang.grammar.shapes import (
@@ -29,12 +28,6 @@ from promptlang.grammar.shapes import (
     Str,
     Union,
 )
-
-QUOTED = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/(?:\\.|[^/\\\n])+/')
-"""Strings, comments and expressions in a grammar."""
-
-RULE = re.compile(r"^[ \t]*[?!]*[A-Za-z_][A-Za-z0-9_]*[^\n:|%]*:", re.MULTILINE)
-"""Where a rule or a token begins."""
 
 BRACKETS = Characters.of([(ord("{"),) * 2, (ord("["),) * 2])
 
@@ -97,8 +90,9 @@ def to_grammar(shape: Shape, prefix: str, pretty: bool = False) -> str:
         ConstraintError: a part can't be compiled.
     """
     if isinstance(shape, ContextFree):
-        _check_text(shape.text)
-        return _behind(prefix, shape.text)
+        grammar = GrammarText(shape.text)
+        grammar.check()
+        return _behind(prefix, grammar.with_ignored_ends())
     rules = _Rules()
     value = rules.top(shape, WhiteSpace(spaced=True, level=0) if pretty else WhiteSpace())
     return _grammars("\n".join([f"start: {_prefix(prefix)}({value})", *rules.lines]))
@@ -106,17 +100,6 @@ def to_grammar(shape: Shape, prefix: str, pretty: bool = False) -> str:
 
 def _behind(prefix: str, grammar: str) -> str:
     return _grammars(f"start: {_prefix(prefix)}@value", value=grammar) if prefix else _grammars(grammar)
-
-
-def _check_text(grammar: str) -> None:
-    if len(grammar) > MOST_SPECIFICATION:
-        raise ConstraintError(f"the grammar is longer than {MOST_SPECIFICATION} characters")
-    bare_text = QUOTED.sub("", grammar)
-    rules = len(RULE.findall(bare_text))
-    if rules > MOST_RULES:
-        raise ConstraintError(f"the grammar has {rules} rules and tokens, more than {MOST_RULES}: write some in others")
-    if "<" in bare_text:
-        raise ConstraintError("a control token (<...>) in a grammar is not supported: answers are text")
 
 
 def _grammars(start: str, **others: str) -> str:

@@ -6,7 +6,7 @@ compiled from it. Shapes are frozen and hashable, so they are keys of the compil
 At the top of a `gen`, scalars stand bare (`3`, `billing`); inside lists, dicts and records everything is JSON.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 
@@ -113,16 +113,18 @@ class AnyJson:
 
 @dataclass(frozen=True)
 class Schema:
-    """A JSON Schema, as canonical JSON text."""
+    """A JSON Schema, as canonical JSON text; `file` is what messages call it."""
 
     text: str
+    file: str = field(default="the JSON Schema", compare=False)
 
 
 @dataclass(frozen=True)
 class ContextFree:
-    """A context-free grammar in llguidance's Lark dialect."""
+    """A context-free grammar in llguidance's Lark dialect; `file` is what messages call it."""
 
     text: str
+    file: str = field(default="the grammar", compare=False)
 
 
 Shape: TypeAlias = (

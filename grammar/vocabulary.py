@@ -88,9 +88,9 @@ class Vocabulary:
     def _sorted_bytes(self) -> list[bytes]:
         return sorted(self.by_bytes)
 
-    def extending(self, head: bytes) -> Mask:
-        """The legal tokens whose bytes begin with `head`, itself included."""
-        return self.mask([token for text in self._with_head(head) for token in self.by_bytes[text]])
+    def extending(self, *heads: bytes) -> Mask:
+        """The legal tokens whose bytes begin with one of `heads`, themselves included."""
+        return self.mask([token for head in heads for text in self._with_head(head) for token in self.by_bytes[text]])
 
     def has_longer(self, head: bytes) -> bool:
         """Whether a legal token's bytes begin with `head` and go on."""

@@ -114,7 +114,7 @@ class GenerateJob:
     def accept(self, token: int, logprob: float) -> None:
         """Take the sampled token, and what the constraint forces behind it; finish where that ends the answer."""
         if self._ends_with(token):
-            self._finish("end")
+            self._finish(self._end_at(token))
             return
         self._request.usage.generated_tokens += 1
         self._append(token, logprob)
@@ -129,6 +129,14 @@ class GenerateJob:
         if self._state is not None and self._may_end_anywhere:
             return not allows(self._state.mask(), token)
         return self._state is None and not allows(self._vocabulary.text_mask, token)
+
+    def _end_at(self, token: int) -> Finish:
+        """Whose end it is: the model's own where it chose an end token, else that of the type, which can't hold what
+        the model went on with. White space ends a value in most texts, and is not counted as overruled."""
+        if not allows(self._vocabulary.text_mask, token):
+            return "end"
+        self._request.usage.overruled_answers += not self._vocabulary.token_bytes[token][:1].isspace()
+        return "done"
 
     def _append(self, token: int, logprob: float) -> None:
         if self._state is not None:

@@ -20,6 +20,7 @@ class Usage:
         forwards: model passes this run took part in.
         calls: model calls (answers asked for).
         cut_answers: answers that `max_tokens` ended.
+        overruled_answers: answers that their type ended where the model went on with more than white space.
         peak_kv_tokens: the most KV slots in use at once, by the whole engine.
         evicted_tokens: cached tokens given up for room, by the whole engine.
         preemptions: answers interrupted for room and resumed.
@@ -34,6 +35,7 @@ class Usage:
     forwards: int = 0
     calls: int = 0
     cut_answers: int = 0
+    overruled_answers: int = 0
     peak_kv_tokens: int = 0
     evicted_tokens: int = 0
     preemptions: int = 0
@@ -76,6 +78,7 @@ class Usage:
             "unscored_tokens",
             "calls",
             "cut_answers",
+            "overruled_answers",
             "preemptions",
         ):
             setattr(self, name, getattr(self, name) + getattr(run, name))
@@ -95,6 +98,7 @@ class Usage:
             "forwards": self.forwards,
             "calls": self.calls,
             "cut_answers": self.cut_answers,
+            "overruled_answers": self.overruled_answers,
             "peak_kv_tokens": self.peak_kv_tokens,
             "evicted_tokens": self.evicted_tokens,
             "preemptions": self.preemptions,

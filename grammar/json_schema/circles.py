@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from promptlang.grammar.errors import ConstraintError
-from promptlang.grammar.json_schema.drafts import REFERENCES, pointed
+from promptlang.grammar.json_schema.drafts import REFERENCES, pointed, written_reference
 
 OF_THE_SAME_VALUE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
 """Keywords whose schemas are asked of the value itself, and not of a part of it."""
@@ -36,9 +36,7 @@ def _follow(root: dict[str, Any], start: dict[str, Any], done: set[int]) -> None
             under_way.discard(id(part))
             done.add(id(part))
         elif id(following) in under_way:
-            raise ConstraintError(
-                f'"{keyword}" of a JSON Schema leads back to where it stands: go into a property or an item on the way'
-            )
+            raise ConstraintError(f"{keyword} leads back to where it stands: go into a property or an item on the way")
         elif id(following) not in done:
             under_way.add(id(following))
             ways.append((following, _asked(root, following)))
@@ -51,14 +49,14 @@ def _asked(root: dict[str, Any], part: dict[str, Any]) -> Iterator[tuple[str, di
         if isinstance(reference, str):
             target = pointed(root, reference) if reference.startswith("#/") else root if reference == "#" else None
             if isinstance(target, dict):
-                yield f'{keyword}": "{reference}', target
+                yield f'the reference "{written_reference(reference)}"', target
     for keyword in OF_THE_SAME_VALUE:
         value = part.get(keyword)
         if keyword == "dependentSchemas" and isinstance(value, dict):
             value = list(value.values())
         for following in value if isinstance(value, list) else [value]:
             if isinstance(following, dict):
-                yield keyword, following
+                yield f'"{keyword}"', following
 
 
 def _schemas(root: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from promptlang.grammar.errors import ConstraintError
+from promptlang.grammar.errors import ConstraintError, TooLargeError
 from promptlang.grammar.json_schema.drafts import has_inner_ids, pointed
-from promptlang.grammar.limits import DEEPEST_PART, MOST_SCHEMA_PARTS
+from promptlang.grammar.limits import DEEPEST_PART, MOST_PROPERTIES, MOST_PROPERTIES_IN_ALL, MOST_SCHEMA_PARTS
 
 Counted = TypeVar("Counted")
 Json: TypeAlias = Any
@@ -42,12 +42,14 @@ class Document:
     Attributes:
         root: the schema.
         parts: how many parts have been looked at or written, against a limit.
+        properties: how many have been named by objects, against a limit too.
         depth: how deep the part at hand is.
         has_inner_ids: whether references are reckoned from other places than the root.
     """
 
     root: Json
     parts: int = 0
+    properties: int = 0
     depth: int = 0
     has_inner_ids: bool = field(init=False)
     _target_types: dict[str, frozenset[str]] = field(init=False, default_factory=dict)
@@ -63,7 +65,23 @@ class Document:
         """
         self.parts += 1
         if self.parts > MOST_SCHEMA_PARTS:
-            raise ConstraintError(f"a JSON Schema with more than {MOST_SCHEMA_PARTS} parts and cases can't be enforced")
+            raise TooLargeError(f"a JSON Schema with more than {MOST_SCHEMA_PARTS} parts and cases can't be enforced")
+
+    def count_properties(self, named: int) -> None:
+        """Count the properties that one object names.
+
+        Raises:
+            ConstraintError: there are too many.
+        """
+        self.properties += named
+        if named > MOST_PROPERTIES:
+            raise ConstraintError(
+                f'"properties" names {named}, more than {MOST_PROPERTIES}: put some into objects inside it'
+            )
+        if self.properties > MOST_PROPERTIES_IN_ALL:
+            raise TooLargeError(
+                f"its objects name more than {MOST_PROPERTIES_IN_ALL} properties in all: leave out what isn't needed"
+            )
 
     def spent(self, part: Counted) -> Counted:
         """A part, counted."""
@@ -78,7 +96,7 @@ class Document:
             ConstraintError: it is too deep, as where a reference leads to itself.
         """
         if self.depth > DEEPEST_PART:
-            raise ConstraintError(f'"{keyword}" of a JSON Schema can\'t be enforced over what refers to itself')
+            raise ConstraintError(f'"{keyword}" can\'t be enforced over what refers to itself')
         self.depth += 1
         try:
             yield
@@ -93,7 +111,7 @@ class Document:
         """
         target = self._target(reference)
         if target is None:
-            raise ConstraintError(f'"$ref": {reference!r} of a JSON Schema can\'t be followed here')
+            raise ConstraintError(f'"$ref": {reference!r} can\'t be followed here')
         return target
 
     def _target(self, reference: Json) -> Json:

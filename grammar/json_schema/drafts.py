@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from promptlang.grammar.errors import ConstraintError
+from promptlang.grammar.errors import ConstraintError, TooLargeError
 from promptlang.grammar.limits import DEEPEST_CHAIN, DEEPEST_PART
 
 IN_ONE = {
@@ -61,7 +61,7 @@ def checked(schema: Any, depth: int = DEEPEST_PART) -> Any:
         ConstraintError: one hasn't, or it is deeper than `depth`.
     """
     if not depth:
-        raise ConstraintError(f"schemas inside schemas nest deeper than {DEEPEST_PART}")
+        raise TooLargeError(f"schemas inside schemas nest deeper than {DEEPEST_PART}")
     if isinstance(schema, bool):
         return schema
     if not isinstance(schema, dict):
@@ -69,7 +69,7 @@ def checked(schema: Any, depth: int = DEEPEST_PART) -> Any:
     ready = {keyword: _whole(value) if keyword in COUNTS else value for keyword, value in schema.items()}
     for keyword, value in ready.items():
         if not _is_right_kind(keyword, value):
-            raise ConstraintError(f'"{keyword}" of a JSON Schema can\'t be {json.dumps(value)[:60]}')
+            raise ConstraintError(f'"{keyword}" can\'t be {json.dumps(value)[:60]}')
     return with_parts(ready, lambda part: checked(part, depth - 1))
 
 
@@ -80,6 +80,8 @@ def _whole(value: Any) -> Any:
 def _is_right_kind(keyword: str, value: Any) -> bool:
     if keyword in COUNTS:
         return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if keyword == "multipleOf" and not (isinstance(value, int | float) and value > 0):
+        return False
     if keyword in NUMBERS:
         return isinstance(value, int | float) and (keyword.startswith("exclusive") or not isinstance(value, bool))
     if keyword in TEXTS:
@@ -145,12 +147,12 @@ def has_inner_ids(root: dict[str, Any]) -> bool:
     """Whether parts have addresses of their own, from which references are reckoned."""
     return any(
         part is not root and isinstance(name, str) and not name.startswith("#")
-        for part in _all_parts(root)
+        for part in all_parts(root)
         for name in (part.get("$id"), part.get("id"))
     )
 
 
-def _all_parts(value: Any) -> Iterator[dict[str, Any]]:
+def all_parts(value: Any) -> Iterator[dict[str, Any]]:
     """Every dict, also where no schema should stand."""
     waiting = [value]
     while waiting:
@@ -173,10 +175,10 @@ def _with_near_targets(root: dict[str, Any]) -> dict[str, Any]:
     """
     if has_inner_ids(root):
         return dict(root)
-    anchored = {part[keyword]: part for part in _all_parts(root) for keyword in ANCHORS if _is_text(part, keyword)}
+    anchored = {part[keyword]: part for part in all_parts(root) for keyword in ANCHORS if _is_text(part, keyword)}
     moved: dict[str, str] = {"#": "#"}
     targets: dict[str, Any] = {}
-    for part in _all_parts(root):
+    for part in all_parts(root):
         for reference in (part[keyword] for keyword in REFERENCES if _is_text(part, keyword)):
             target = pointed(root, reference) if reference.startswith("#/") else anchored.get(reference[1:])
             if reference.startswith("#") and reference != "#" and target is not None:
@@ -210,11 +212,21 @@ def _key(step: str) -> str:
     return step.replace("~1", "/").replace("~0", "~")
 
 
+def steps_of(reference: str) -> list[str]:
+    """The keys on the way of a reference of the form `#/a/b`."""
+    return [_key(step) for step in unquote(reference).split("/")[1:]]
+
+
+def written_reference(reference: str) -> str:
+    """A reference as the schema's author wrote it, before it came to lead to a copy in `$defs`."""
+    encoded = re.fullmatch(r"#/\$defs/at(-23-.*)", reference)
+    return re.sub(r"-([0-9a-f]+)-", lambda found: chr(int(found[1], 16)), encoded[1]) if encoded else reference
+
+
 def pointed(root: Any, reference: str) -> Any:
     """What a reference of the form `#/a/b` leads to; None where that is nothing."""
     part = root
-    for step in unquote(reference).split("/")[1:]:
-        key = _key(step)
+    for key in steps_of(reference):
         if isinstance(part, dict) and key in part:
             part = part[key]
         elif isinstance(part, list) and key.isdigit() and int(key) < len(part):
@@ -236,7 +248,7 @@ def with_used_definitions(root: dict[str, Any]) -> dict[str, Any]:
     used: dict[str, dict[str, Any]] = {keyword: {} for keyword in DEFINITIONS}
     waiting = [bare]
     while waiting:
-        for part in _all_parts(waiting.pop()):
+        for part in all_parts(waiting.pop()):
             found = DEFINITION.match(unquote(part["$ref"])) if _is_text(part, "$ref") else None
             if found:
                 keyword, name = found["keyword"], _key(found["name"])
@@ -248,7 +260,7 @@ def with_used_definitions(root: dict[str, Any]) -> dict[str, Any]:
 
 def _leads_far(root: dict[str, Any]) -> bool:
     """Whether a reference names a document, which may be this one."""
-    return any(_is_text(part, "$ref") and not part["$ref"].startswith("#") for part in _all_parts(root))
+    return any(_is_text(part, "$ref") and not part["$ref"].startswith("#") for part in all_parts(root))
 
 
 def _without_definitions(schema: Any) -> Any:
@@ -269,7 +281,7 @@ def check_chain(root: dict[str, Any]) -> None:
     while waiting:
         part, depth = waiting.pop()
         if depth > DEEPEST_CHAIN:
-            raise ConstraintError(f"schemas and references inside one another nest deeper than {DEEPEST_CHAIN}")
+            raise TooLargeError(f"schemas and references inside one another nest deeper than {DEEPEST_CHAIN}")
         inside = _inside(part)
         if isinstance(part, dict) and _is_text(part, "$ref") and part["$ref"] not in met:
             met.add(part["$ref"])

@@ -67,7 +67,7 @@ def cases_of(schema: Json, document: Document) -> Cases:
 def _own(schema: dict[str, Json], document: Document) -> Case:
     """What the keywords of the schema itself evaluate."""
     if "contains" in schema and "unevaluatedItems" in schema:
-        raise ConstraintError('"unevaluatedItems" beside "contains" of a JSON Schema can\'t be enforced')
+        raise ConstraintError('"unevaluatedItems" beside "contains" can\'t be enforced')
     return Case(
         properties=frozenset(schema.get("properties", {})),
         patterns=frozenset(schema.get("patternProperties", {})),
@@ -84,14 +84,14 @@ def inner_cases(schema: Json, document: Document) -> Cases:
         all_items=isinstance(schema, dict) and "unevaluatedItems" in schema,
     )
     if isinstance(schema, dict) and "contains" in schema:
-        raise ConstraintError('"unevaluatedItems" over "contains" of a JSON Schema can\'t be enforced')
+        raise ConstraintError('"unevaluatedItems" over "contains" can\'t be enforced')
     return [case & whole for case in cases_of(schema, document)]
 
 
 def _applied(schema: dict[str, Json], document: Document) -> Iterator[Cases]:
     """The cases of each schema that is applied to the same value."""
     if "$dynamicRef" in schema:
-        raise ConstraintError('"unevaluated..." over the keyword "$dynamicRef" of a JSON Schema can\'t be enforced')
+        raise ConstraintError('"unevaluated..." over the keyword "$dynamicRef" can\'t be enforced')
     if "$ref" in schema:
         yield inner_cases(document.resolve(schema["$ref"]), document)
     for part in schema.get("allOf", []):

@@ -93,7 +93,7 @@ def _says_nothing(keyword: str, value: Json) -> bool:
 
 
 def _unsayable(keyword: str) -> ConstraintError:
-    return ConstraintError(f'"not" over the keyword "{keyword}" of a JSON Schema can\'t be enforced')
+    return ConstraintError(f'"not" over the keyword "{keyword}" can\'t be enforced')
 
 
 Alternatives: TypeAlias = Iterator[Json]
@@ -191,7 +191,7 @@ def _exact_array(value: list[Json]) -> Json:
 
 def _other_objects(values: list[Json], premise: Premise) -> Alternatives:
     if any(values):
-        raise ConstraintError('"not" over an object in "const" or "enum" of a JSON Schema can\'t be enforced')
+        raise ConstraintError('"not" over an object in "const" or "enum" can\'t be enforced')
     yield {"type": "object", "minProperties": 1}
 
 

@@ -122,7 +122,7 @@ def _names(keyword: str, names: Keywords) -> list[Keywords]:
             return []
         case "title" | "description" | "$comment" | "examples" | "default":
             return []
-    raise ConstraintError(f'"propertyNames" with the keyword "{keyword}" of a JSON Schema can\'t be enforced')
+    raise ConstraintError(f'"propertyNames" with the keyword "{keyword}" can\'t be enforced')
 
 
 def _only_names(pattern: str) -> Keywords:
@@ -134,7 +134,7 @@ def _contains(schema: Keywords, document: Document) -> list[Keywords]:
     wanted, least = schema["contains"], schema.get("minContains", 1)
     most = _most_items(schema)
     if "maxContains" in schema:
-        raise ConstraintError('"maxContains" of a JSON Schema can\'t be enforced')
+        raise ConstraintError('"maxContains" can\'t be enforced')
     if least == 0:
         return []
     if wanted is True or wanted == {}:
@@ -143,7 +143,7 @@ def _contains(schema: Keywords, document: Document) -> list[Keywords]:
     if wanted is False:
         return [others]
     if most is None or most > MOST_PLACES:
-        raise ConstraintError(f'"contains" of a JSON Schema can\'t be enforced without "maxItems" up to {MOST_PLACES}')
+        raise ConstraintError(f'"contains" can\'t be enforced without "maxItems" up to {MOST_PLACES}')
     return [any_of([others, *(document.spent(_at(places, wanted)) for places in combinations(range(most), least))])]
 
 
@@ -159,16 +159,17 @@ def _at(places: tuple[int, ...], wanted: Json) -> Keywords:
     return {"type": "array", "minItems": last, "prefixItems": [at not in places or wanted for at in range(last)]}
 
 
-def _unique_items(schema: Keywords, document: Document) -> list[Keywords]:
-    """Where an item has few values, the arrays of different ones are listed."""
+def _unique_items(schema: Keywords, document: Document) -> list[Keywords] | None:
+    """Where an item has few values, the arrays of different ones are listed; else the text is watched (see
+    `engines/unique.py`)."""
     most = _most_items(schema)
     if schema["uniqueItems"] is False or "array" not in document.types(schema) or most in (0, 1):
         return []
+    if "prefixItems" in schema:
+        raise ConstraintError('"uniqueItems" can\'t be enforced beside "prefixItems": its items have several types')
     values = _different(listed(document.followed(schema.get("items"))))
-    if values is None or len(values) > MOST_UNIQUE or "prefixItems" in schema:
-        raise ConstraintError(
-            f'"uniqueItems" of a JSON Schema can\'t be enforced but where the items have at most {MOST_UNIQUE} values'
-        )
+    if values is None or MOST_UNIQUE < len(values) >= schema.get("minItems", 0):
+        return None
     lengths = range(schema.get("minItems", 0), min(len(values), len(values) if most is None else most) + 1)
     arrays = [list(array) for length in lengths for array in permutations(values, length)]
     return [any_of([{"type": sorted(TYPES - {"array"})}, {"enum": arrays}])]

@@ -193,11 +193,11 @@ class AsyncPrompt(Speech):
             self._host.loop.spawn(work(pending.task.cancel))
             raise
         except BaseException as error:
-            fault = translated(error)
+            fault = translated(error, self._host.loop)
         finally:
             self._state, self._statements.awaited = before, None
         for earlier in self._statements.faults():
-            raise translated(earlier)
+            raise translated(earlier, self._host.loop)
         if isinstance(fault, Cancelled):
             raise asyncio.CancelledError
         if fault is not None:

@@ -58,7 +58,7 @@ class FunctionProgram(Program[P, R]):
         prompt = Prompt(Statements(live, live.frame), strand.hub)
         try:
             result = prompt._run(lambda prompt: self._function(prompt, *bound.args, **bound.kwargs))
-            strand.wait(live.spawn(prompt._settled()))
+            prompt._wait(prompt._rest())
             return _outcome(result, strand.wait(_said(live)), execution)
         finally:
             strand.prompt = None
@@ -102,7 +102,7 @@ class AsyncFunctionProgram(AsyncProgram[P, R]):
         prompt = AsyncPrompt(Statements(live, live.frame), host)
         try:
             result = await prompt._run(lambda prompt: self._function(prompt, *bound.args, **bound.kwargs))
-            await host.desk.wait(live.spawn(prompt._settled()))
+            await prompt._wait(prompt._rest())
             return _outcome(result, await host.desk.wait(_said(live)), execution)
         finally:
             live.close()

@@ -210,11 +210,11 @@ class Prompt(Speech):
             self._host.loop.spawn(work(pending.task.cancel))
             raise
         except BaseException as error:
-            fault = translated(error)
+            fault = translated(error, self._host.loop)
         finally:
             self._state, self._statements.awaited = before, None
         for earlier in self._statements.faults():
-            raise translated(earlier)
+            raise translated(earlier, self._host.loop)
         if fault is not None:
             raise fault
         return pending.read(value)

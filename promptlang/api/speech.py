@@ -218,6 +218,10 @@ class Speech:
         """Call a function on this prompt; on its host."""
         raise NotImplementedError
 
+    def _rest(self) -> Pending[None]:
+        """The end of all that was begun here, to be waited for."""
+        return Pending(self._statements.live.spawn(self._settled()), lambda value: value)
+
     async def _settled(self) -> None:
         """Wait for all that was begun and that nobody waits for, in the loop; raises what went wrong with it."""
         for fault in self._statements.faults():

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any, Protocol, TypeVar
 
-from promptlang.api.errors import Cancelled, Pruned, RunError
+from promptlang.api.errors import Cancelled, EngineError, Pruned, RunError
 from promptlang.interpreter import branches, run
 from promptlang.interpreter.live import LiveRun, work
 from promptlang.interpreter.loop import EngineLoop
@@ -112,14 +112,12 @@ def _value(ended: Future[T]) -> T:
             return ended.value()
         case Pruned():
             raise branches.Pruned
-        case Cancelled():
-            raise Carried(ended.error)
         case error:
             raise Carried(error)
 
 
-def translated(error: BaseException) -> BaseException:
-    """What ended a statement, in a user's terms."""
+def translated(error: BaseException, loop: EngineLoop) -> BaseException:
+    """What ended a statement of a run on a loop, in a user's terms."""
     match error:
         case Carried():
             return error.again()
@@ -127,6 +125,8 @@ def translated(error: BaseException) -> BaseException:
             return RunError.of(error)
         case branches.Pruned():
             return Pruned()
+        case TaskCancelled() if loop.is_closed:
+            return EngineError("the engine was closed while the program ran")
         case TaskCancelled():
             return Cancelled()
     return error

@@ -111,7 +111,8 @@ class BodyChecker:
     def check(self, info: ProgramInfo | FragmentInfo) -> None:
         """Check the whole body; variables count as unused only where nothing else is wrong."""
         known = len(self._diagnostics)
-        scope = Scope({name: Variable(static_of(shape)) for name, shape in info.shapes.items()})
+        is_program = isinstance(info, ProgramInfo)
+        scope = Scope({name: Variable(static_of(shape), is_argument=is_program) for name, shape in info.shapes.items()})
         for parameter in self._declaration.parameters:
             start = parameter.span.start
             self._bound[parameter.name] = (Span(parameter.span.source, start, start + len(parameter.name)), "parameter")

@@ -167,7 +167,7 @@ class Inference:
         if name in ("probs", "scores"):
             self._reads_scores(owner)
         place = Span(expression.span.source, expression.span.end - len(name), expression.span.end)
-        if name == "finish" and kind_of(owner) in ("str", "int", "float"):
+        if name == "finish" and kind_of(owner) in ("str", "int", "float") and _may_be_answer(expression.value, scope):
             return shapes.Str()  # an answer has it; whether a text or a number is one shows when it runs
         match owner:
             case AnswerType() if name in owner.extras:
@@ -421,6 +421,17 @@ class Inference:
             return None
         self._check_call(call, methods[function.name].wrong_count(len(positional(call.arguments))), function.name, ())
         return METHOD_RESULTS.get(function.name)
+
+
+def _may_be_answer(expression: ast.Expression, scope: Scope) -> bool:
+    """Whether a value may be what the model gave, and so have more to tell: no argument, and nothing written out."""
+    match expression:
+        case ast.Name(name=name):
+            variable = scope.get(name)
+            return variable is not None and not variable.is_argument
+        case ast.Literal() | ast.Template():
+            return False
+    return True
 
 
 def _list_of(items: list[Static], count: int) -> Static:

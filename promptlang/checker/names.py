@@ -339,11 +339,11 @@ class TypeResolver:
         if not isinstance(schema, dict | bool):
             self._report(faults.bad_file(span, f"`{path}` is no JSON Schema: a schema is an object"))
             return _NOTHING
-        return shapes.Schema(json.dumps(schema, separators=(",", ":"), ensure_ascii=False))
+        return shapes.Schema(json.dumps(schema, separators=(",", ":"), ensure_ascii=False), path)
 
     def _grammar(self, path: str, span: Span) -> Shape:
         text = self._file(path, span)
-        return shapes.Str() if text is None else shapes.ContextFree(text)
+        return shapes.Str() if text is None else shapes.ContextFree(text, path)
 
     def _file(self, path: str, span: Span) -> str | None:
         try:

@@ -1,10 +1,11 @@
 """What a condition says of the types of variables: which options of a union are left where it holds, or doesn't."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import TypeAlias
 
-from promptlang.checker.statics import Scope, Variable, joined
+from promptlang.checker.statics import Scope, joined
 from promptlang.grammar import shapes
 from promptlang.grammar.shapes import Shape, describe
 from promptlang.syntax import ast
@@ -111,7 +112,7 @@ def _restricted(expression: ast.Expression, test: Test, scope: Scope) -> Scope:
     left = _left(variable.type, path, test)
     if left is None or left == variable.type:
         return scope
-    return Scope({name: Variable(left, variable.is_certain)}, scope)
+    return Scope({name: replace(variable, type=left)}, scope)
 
 
 def _left(shape: Shape, path: Sequence[str], test: Test) -> Shape | None:

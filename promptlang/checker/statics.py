@@ -172,10 +172,17 @@ def _merged(shape: Shape) -> Shape:
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable at one place: its type, and whether it has a value on every way there."""
+    """A variable at one place.
+
+    Attributes:
+        type: of its value.
+        is_certain: whether it has a value on every way there.
+        is_argument: whether it is what a program was given, which has only its value to tell.
+    """
 
     type: Static
     is_certain: bool = True
+    is_argument: bool = False
 
 
 @dataclass(eq=False)
@@ -268,4 +275,5 @@ def _join_variables(ways: Sequence[Variable | None]) -> Variable:
     if all(way is known[0] for way in ways):
         return known[0]
     is_certain = len(known) == len(ways) and all(way.is_certain for way in known)
-    return Variable(reduce(join, [way.type for way in known]), is_certain)
+    is_argument = all(way.is_argument for way in known)
+    return Variable(reduce(join, [way.type for way in known]), is_certain, is_argument)

@@ -97,8 +97,14 @@ def numbers(usage: Usage, seconds: float) -> str:
         usage: its counters.
         seconds: from the start of the command, loading included.
     """
-    cut = usage.cut_answers
-    warnings = [f"{cut} answer{'' if cut == 1 else 's'} cut at max_tokens"] if cut else []
+    warnings = [
+        f"{count} answer{'' if count == 1 else 's'} {what}"
+        for count, what in (
+            (usage.cut_answers, "cut at max_tokens"),
+            (usage.overruled_answers, "ended by the type where the model went on"),
+        )
+        if count
+    ]
     return " · ".join([*_asked(usage), f"{seconds:.1f} s (load {usage.load_seconds:.1f})", *warnings])
 
 

@@ -196,7 +196,11 @@ def unknown_type(span: Span, name: str, known: Iterable[str]) -> Diagnostic:
 
 
 def unknown_field(span: Span, owner: str, name: str, known: Iterable[str]) -> Diagnostic:
-    fix = "ask for it: `gen(..., logprobs=true)`" if name == "logprobs" else did_you_mean(name, known)
+    fixes = {
+        "logprobs": "ask for it: `gen(..., logprobs=true)`",
+        "finish": "read it where the answer is given: an argument is its value alone",
+    }
+    fix = fixes.get(name) or did_you_mean(name, known)
     return Diagnostic("PL107", f"{owner} has no `{name}`", span, fix=fix)
 
 

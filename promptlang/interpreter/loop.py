@@ -37,12 +37,14 @@ class EngineLoop:
         backends: by name; None names the first.
         threads: run host functions, beside the models.
         guests: threads outside that the models wait a moment for.
+        is_closed: whether it runs nothing any more.
     """
 
     def __init__(self, backend: Backend, others: Mapping[str, Backend] = MappingProxyType({})) -> None:
         self.backends: Mapping[str | None, Backend] = dict([(None, backend), *others.items()])
         self.threads = Threads()
         self.guests = Guests(self.threads)
+        self.is_closed = False
         self._turns = deque(dict.fromkeys(self.backends.values()))
         self._tasks = Loop()
         self._unfinished: dict[Task[Any], None] = {}
@@ -54,19 +56,25 @@ class EngineLoop:
         """Start a coroutine, from any thread; it runs when its turn comes, in the thread of whoever waits."""
         task = self._tasks.spawn(coroutine)
         self._unfinished[task] = None
-        task.when_done(lambda: self._unfinished.pop(task, None))
+        task.when_done(lambda: self._ended(task))
+        if self.is_closed:
+            task.cancel()
         if self._leader not in (None, get_ident()):
             self.threads.wake()
         return task
 
-    def cancel_all(self) -> Future[None]:
-        """End all that was spawned, from any thread; see `post`."""
+    def _ended(self, task: Task[Any]) -> None:
+        del self._unfinished[task]
 
-        def cancel() -> None:
+    def close(self) -> None:
+        """End all that was spawned, from any thread; whatever is spawned later is cancelled at once."""
+
+        def end() -> None:
+            self.is_closed = True
             for task in list(self._unfinished):
                 task.cancel()
 
-        return self.post(cancel)
+        self.wait(self.post(end))
 
     def post(self, work: Callable[[], T]) -> Future[T]:
         """Do something that needs the loop to stand still, from any thread: at once where no other thread moves it,

@@ -138,7 +138,7 @@ class Session:
         """End all runs, and let go of the model; its memory is free when the session's runners are gone, too."""
         self._is_closed = True
         if self._opened is not None:
-            self._opened[1].cancel_all()
+            self._opened[1].close()
         if self._leader is not None:
             self._leader.stop()
         self._opened = self._leader = None

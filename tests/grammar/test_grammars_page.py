@@ -52,13 +52,13 @@ def test_the_grammars_take_what_they_should(grammar: str, good: list[str], bad: 
     ("grammar", "name"),
     [
         ('start: A\nA.2: "a"', "priority"),
-        ('start: x{"a"}\nx{y}: y', "params"),
+        ('start: x{"a"}\nx{y}: y', "line 2, `x`: a template"),
         ("start: A\n%declare A", "declare"),
         ("start: Y\n%import .other.Y", "other"),
-        ('start: A\nA: "a" A | "b"', "circular"),
+        ('start: A\nA: "a" A | "b"', "refers to itself"),
         ("start: <|im_end|>", "control token"),
         ('x: "a"', "start"),
-        ("start: /(?=a)a/", "regex"),
+        ("start: /(?=a)a/", "lookaround"),
         ("start: y", "y"),
     ],
 )

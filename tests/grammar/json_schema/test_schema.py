@@ -86,7 +86,9 @@ def _walk(schema: Schema, vocabulary: Vocabulary, seed: int) -> str:
         ({"not": {"$ref": "other.json"}}, "other.json"),
         ({"not": {"$ref": "#/nowhere"}}, "#/nowhere"),
         ({"if": {"patternProperties": {"a": False}}, "then": {"maximum": 2}}, "patternProperties"),
-        ({"type": "array", "uniqueItems": True}, "uniqueItems"),
+        ({"type": "array", "uniqueItems": True, "prefixItems": [{}]}, "uniqueItems"),
+        ({"$id": "urn:a", "$ref": "urn:a#/$defs/a", "$defs": {"a": {"uniqueItems": True}}}, "uniqueItems"),
+        ({"items": {"uniqueItems": True}, "allOf": [{"$id": "b", "$defs": {"x": {}}, "$ref": "#/$defs/x"}]}, "unique"),
         ({"type": "array", "contains": {"const": 1}}, "contains"),
         ({"type": "array", "contains": {"const": 1}, "maxItems": 3, "maxContains": 1}, "maxContains"),
         ({"type": "object", "propertyNames": {"not": {"const": "a"}}}, "propertyNames"),
@@ -100,6 +102,8 @@ def _walk(schema: Schema, vocabulary: Vocabulary, seed: int) -> str:
         ({"type": "string", "pattern": r"^[^]a]$"}, "set"),
         ({"type": "string", "pattern": r"^\p{Cc}$"}, "set"),
         ({"const": "a\0b"}, "control"),
+        ({"enum": ["a\x7f"]}, "control"),
+        ({"type": "string", "pattern": r"^\x7F$"}, "control"),
         ({"x-guidance": {"lenient": True}, "type": "string", "format": "iri"}, "iri"),
         ({"not": {}}, "no value"),
         ({"$ref": "https://example.org/schema"}, "https"),
@@ -328,6 +332,18 @@ def test_data_that_no_answer_holds_is_held_against_a_pattern_too(text: str) -> N
         validate(Schema('{"pattern": "^a[^b]$"}'), "b" + text)
 
 
+@pytest.mark.parametrize("character", ["é", "/", "\n", "\x7f", "\U0001f600", "\u2028"])
+def test_data_may_be_spelled_in_every_way_and_counts_characters(character: str) -> None:
+    units = character.encode("utf-16-be")
+    escaped = "".join(f"\\u{int.from_bytes(units[at : at + 2]):04x}" for at in range(0, len(units), 2))
+    for keyword in ({"maxLength": 1}, {"pattern": r"^[^a]$"}, {"const": character} if character != "\x7f" else {}):
+        for text in (json.dumps(character), json.dumps(character, ensure_ascii=False), f'"{escaped}"'):
+            assert read(Schema(json.dumps({"type": "string", **keyword})), text) == character
+    if character != "\x7f":
+        assert takes({"type": "string", "maxLength": 1}, json.dumps(character, ensure_ascii=False))
+        assert not takes({"type": "string"}, f'"{escaped}"')
+
+
 def test_patterns_that_match_the_same_names_all_count() -> None:
     schema = Schema('{"patternProperties": {"a": {"type": "integer"}, "^.$": {"maximum": 3}}}')
     validate(schema, {"a": 3})
@@ -345,7 +361,7 @@ def test_a_pattern_that_can_not_be_read_is_refused_at_once(pattern: str) -> None
             validate(Schema(json.dumps(schema)), "x" if schema["type"] == "string" else {"x": 1})
 
 
-UNSAYABLE = {"type": "array", "uniqueItems": True}
+UNSAYABLE = {"type": "array", "contains": {"const": 1}}
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,36 @@ def test_a_variable_without_a_value_on_some_way_is_found(lines: str, codes: list
     assert codes_of(lines) == codes
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "log x.finish",
+        "log items[0] + 'a'.finish",
+        "if x:\n    y = 1\nlog x.finish",
+        "if x == 3:\n    log x.finish",
+    ],
+)
+def test_an_argument_has_no_finish(lines: str) -> None:
+    assert codes_of(lines) == ["PL107"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "x = gen(int)\nlog x.finish",
+        "if x:\n    x = gen(int)\nlog x.finish",
+        "y = [gen_ for gen_ in items]\nlog y[0].finish",
+    ],
+)
+def test_what_may_be_an_answer_may_have_one(lines: str) -> None:
+    assert codes_of(lines) == []
+
+
+def test_an_argument_of_a_fragment_may_be_an_answer() -> None:
+    text = "fragment f(a: str):\n    '${a.finish}'\n\nprogram p():\n    b = gen()\n    use f(b)\n"
+    assert checked(text).diagnostics == []
+
+
 def test_what_a_fragment_binds_stays_in_it() -> None:
     text = 'fragment f(a: str):\n    b = gen()\n    log b + a\n\nprogram p():\n    use f("x")\n    log b\n'
     assert [found.code for found in checked(text).diagnostics] == ["PL101"]

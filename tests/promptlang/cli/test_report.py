@@ -26,3 +26,10 @@ def test_what_was_computed_was_not_in_the_cache() -> None:
     usage = Usage(computed_tokens=1, forwards=1)
     usage.ask([1, 2, 3, 4])
     assert "75 % from the cache" in numbers(usage, 1.5)
+
+
+def test_what_max_tokens_and_types_ended_is_told() -> None:
+    line = numbers(Usage(cut_answers=2, overruled_answers=1), 1.5)
+    assert "2 answers cut" in line
+    assert "1 answer ended by the type" in line
+    assert "ended" not in numbers(Usage(), 1.5)

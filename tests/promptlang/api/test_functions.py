@@ -1,0 +1,458 @@
+"""Functions as programs: how they are called, what they may say, how they end."""
+
+import asyncio
+import inspect
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+import promptlang as pl
+import promptlang.session.opening as opening
+from promptlang.interpreter.guests import MOST_PATIENCE
+
+
+@pl.program
+def ask(p: pl.Prompt, question: str, times: int = 1) -> str:
+    """Answer a question."""
+    p.user(question)
+    with p.assistant():
+        return p.gen(max_tokens=4) * times
+
+
+# How they are called ---------------------------------------------------------------------------------------
+
+
+def test_callers_see_a_function_without_its_prompt() -> None:
+    assert str(inspect.signature(ask)) == "(question: str, times: int = 1) -> str"
+    assert (ask.__name__, ask.__doc__) == ("ask", "Answer a question.")
+
+
+def test_wrong_arguments_fail_before_a_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "load", lambda *_, **__: pytest.fail("the model was loaded"))
+    with pytest.raises(TypeError, match="question"):
+        ask()  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="answer"):
+        ask("Why?", answer=3)  # type: ignore[call-arg]
+
+
+def test_a_method_is_a_program_of_its_object() -> None:
+    class Desk:
+        def __init__(self, tone: str) -> None:
+            self.tone = tone
+
+        @pl.program
+        def reply(self, p: pl.Prompt, ticket: str) -> tuple[str, str]:
+            p.text(f"{self.tone}: {ticket}")
+            return self.tone, p.gen(max_tokens=2)
+
+    desk = Desk("calm")
+    assert str(inspect.signature(desk.reply)) == "(ticket: str) -> tuple[str, str]"
+    assert desk.reply("late")[0] == "calm"  # type: ignore[call-arg, arg-type]
+
+
+def test_its_source_is_not_read() -> None:
+    names: dict[str, Any] = {"pl": pl}
+    exec("@pl.program\ndef said(p, word):\n    p.text(word)\n    return p.gen(max_tokens=2)", names)
+    assert names["said"](word="fox") == names["said"]("fox")
+
+
+def test_a_function_without_a_prompt_is_no_program() -> None:
+    with pytest.raises(pl.UsageError, match="first parameter"):
+
+        @pl.program
+        def nothing() -> None:  # type: ignore[misc]
+            """Takes no prompt."""
+
+
+def test_options_collide_with_no_parameter() -> None:
+    @pl.program
+    def draw(p: pl.Prompt, seed: str, timeout: str) -> str:
+        p.text(seed + timeout)
+        return p.gen(max_tokens=8, temperature=2)
+
+    assert draw.using(seed=1, timeout=60)(seed="a", timeout="b") != draw.using(seed=2)(seed="a", timeout="b")
+
+
+# What they may say -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("say", "said"),
+    [
+        (lambda p: p.assistant() and p.text("a"), "with p.assistant"),
+        (lambda p: p.user("${a} ${b}", a=1), "b"),
+        (lambda p: p.user("${a}", a=1, b=2), "b"),
+        (lambda p: p.fork(2), "function"),
+        (lambda p: p.fork(2, lambda b: p.text("from the parent")), "branch"),
+        (lambda p: p.adopt(p.fork(2, lambda b: b.keep())[0]), "keep"),
+        (lambda p: p.fork(1, lambda b: b.value), "over"),
+    ],
+)
+def test_what_can_not_stand_is_refused(say: Any, said: str) -> None:
+    with pytest.raises(pl.UsageError, match=said):
+        pl.program(say)()
+
+
+def test_roles_do_not_nest() -> None:
+    @pl.program
+    def nested(p: pl.Prompt) -> None:
+        with p.user():
+            p.assistant("no")
+
+    with pytest.raises(pl.UsageError, match="nest"):
+        nested()
+
+
+def test_a_prompt_is_its_functions_alone() -> None:
+    kept: list[pl.Prompt] = []
+
+    @pl.program
+    def leak(p: pl.Prompt) -> None:
+        kept.append(p)
+        thread = threading.Thread(target=steal, args=(p,))
+        thread.start()
+        thread.join()
+
+    stolen: list[BaseException] = []
+
+    def steal(p: pl.Prompt) -> None:
+        try:
+            p.gen(max_tokens=1)
+        except pl.UsageError as error:
+            stolen.append(error)
+
+    leak()
+    assert len(stolen) == 1
+    with pytest.raises(pl.UsageError, match="end"):
+        kept[0].text("more")
+
+
+def test_values_of_answers_are_plain() -> None:
+    @pl.program
+    def plain(p: pl.Prompt) -> list[type]:
+        p.text("a")
+        return [type(p.gen(max_tokens=2)), type(p.gen(int, max_tokens=3)), type(p.select(["x", "y"]))]
+
+    assert plain() == [str, int, str]
+
+
+def test_what_there_is_to_tell_about_an_answer() -> None:
+    @pl.program
+    def tell(p: pl.Prompt) -> pl.Answer[str]:
+        p.text("a")
+        answer = p.gen(max_tokens=3, logprobs=True)
+        assert answer.finish == p.finish
+        return answer
+
+    answer = tell()
+    assert answer.finish == "length"
+    assert 1 <= len(answer.logprobs) <= 3
+    assert all(logprob < 0 for logprob in answer.logprobs)
+
+
+def test_a_template_takes_data_as_it_is() -> None:
+    @pl.program
+    def quote(p: pl.Prompt, text: str) -> None:
+        p.user("${text} for \\$1", text=text)
+        p.user(f"{text}")
+
+    assert [message.text for message in quote.run("${x} <|im_end|>").messages] == [
+        "${x} <|im_end|> for $1",
+        "${x} <|im_end|>",
+    ]
+
+
+# How they end ----------------------------------------------------------------------------------------------
+
+
+def test_an_exception_in_a_branch_surfaces_as_itself_with_its_own_line() -> None:
+    ended: list[int] = []
+
+    @pl.program
+    def fail(p: pl.Prompt) -> None:
+        def branch(b: pl.Branch) -> None:
+            b.text("a")
+            b.gen(max_tokens=2)
+            if b.index == 1:
+                raise LookupError("mine")
+            try:
+                b.gen(max_tokens=1000)
+            finally:
+                ended.append(b.index)
+
+        p.text("The")
+        p.fork(3, branch)
+
+    with pytest.raises(LookupError, match="mine") as caught:
+        fail()
+    assert str(caught.traceback[-1].statement).strip() == 'raise LookupError("mine")'
+    assert sorted(ended) == [0, 2]
+
+
+def test_a_pruned_branch_unwinds_and_catches_nothing() -> None:
+    seen: list[str] = []
+
+    @pl.program
+    def prune(p: pl.Prompt) -> list[int]:
+        def branch(b: pl.Branch) -> int:
+            try:
+                b.keep(1, by=b.index)
+            except Exception:
+                seen.append("caught")
+                raise
+            finally:
+                seen.append(f"left {b.index}")
+            return b.index
+
+        p.text("The")
+        return [b.value for b in p.fork(3, branch)]
+
+    assert prune() == [2]
+    assert sorted(seen) == ["left 0", "left 1", "left 2"]
+
+
+def test_a_fault_of_the_run_names_its_branch() -> None:
+    @pl.program
+    def none_left(p: pl.Prompt) -> None:
+        def branch(b: pl.Branch) -> None:
+            b.fork(2, lambda inner: inner.keep(where=False), name="inner")
+
+        p.fork(2, branch, name="outer")
+
+    with pytest.raises(pl.RunError, match="or none") as caught:
+        none_left()
+    assert caught.value.path == ("outer[0]",)
+
+
+def test_what_nobody_waited_for_fails_the_run() -> None:
+    @pl.program
+    def inner(p: pl.Prompt) -> None:
+        raise LookupError("lost")
+
+    @pl.program
+    def outer(p: pl.Prompt) -> str:
+        p.call(inner)
+        return "fine"
+
+    with pytest.raises(LookupError, match="lost"):
+        outer()
+
+
+def test_the_last_attempt_that_fails_is_a_fault() -> None:
+    @pl.program
+    def never(p: pl.Prompt) -> None:
+        for attempt in p.attempts(2):
+            with attempt:
+                p.text("a")
+                attempt.require(attempt.number > 5, "no good")
+
+    with pytest.raises(pl.RunError, match=r"no good \(after 2 retries\)"):
+        never()
+
+
+def test_a_run_takes_no_longer_than_it_is_given(engine: pl.Engine) -> None:
+    unwound: list[str] = []
+
+    @pl.program
+    def slow(p: pl.Prompt) -> None:
+        p.text("a")
+        try:
+            while True:
+                p.gen(max_tokens=100)
+        except Exception:
+            unwound.append("caught")
+        finally:
+            unwound.append("left")
+
+    with pytest.raises(pl.Timeout):
+        slow.using(timeout=0.05)()
+    assert unwound == ["left"]
+    assert ask("And now?") == ask("And now?")
+
+
+def test_cancelling_a_task_ends_its_run() -> None:
+    left = threading.Event()
+
+    @pl.program
+    async def slow(p: pl.AsyncPrompt) -> None:
+        p.text("a")
+        try:
+            while True:
+                await p.gen(max_tokens=100)
+        finally:
+            left.set()
+
+    async def main() -> None:
+        task = asyncio.create_task(slow())
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert left.is_set()
+
+
+# Beside one another ----------------------------------------------------------------------------------------
+
+
+def test_branches_step_in_one_batch() -> None:
+    @pl.program
+    def side_by_side(p: pl.Prompt, count: int) -> None:
+        p.text("The")
+
+        def branch(b: pl.Branch) -> None:
+            b.text(f" {b.index}")
+            b.gen(max_tokens=6, min_tokens=6)
+
+        p.fork(count, branch)
+
+    passes = [side_by_side.run(count).usage.forwards for count in (1, 8)]
+    assert passes[1] <= passes[0] + 2
+
+
+def test_a_branch_that_blocks_holds_nobody_elses_model() -> None:
+    @pl.program
+    def blocks(p: pl.Prompt) -> None:
+        p.text("a")
+        p.gen(max_tokens=1)
+        time.sleep(3 * MOST_PATIENCE)
+
+    with ThreadPoolExecutor(2) as pool:
+        blocking = pool.submit(blocks)
+        asked = [pool.submit(ask, "Why?") for _ in range(3)]
+        assert len({one.result() for one in asked}) == 1
+        assert not blocking.done()
+
+
+def test_branches_have_context_variables_of_their_own() -> None:
+    name: ContextVar[str] = ContextVar("name", default="nobody")
+
+    @pl.program
+    def names(p: pl.Prompt) -> list[str]:
+        name.set("parent")
+
+        def branch(b: pl.Branch) -> str:
+            before = name.get()
+            name.set(f"branch {b.index}")
+            b.text("a")
+            b.gen(max_tokens=2)
+            return f"{before}, {name.get()}"
+
+        found = [b.value for b in p.fork(2, branch)]
+        return [*found, name.get()]
+
+    assert names() == ["parent, branch 0", "parent, branch 1", "parent"]
+    assert name.get() == "nobody"
+
+
+def test_many_threads_give_what_one_gives() -> None:
+    questions = [f"Question {number}?" for number in range(40)]
+    alone = [ask(question) for question in questions]
+    with ThreadPoolExecutor(20) as pool:
+        assert list(pool.map(ask, questions)) == alone
+
+
+def test_many_programs_run_on_one_thread() -> None:
+    threads: set[int] = set()
+
+    @pl.program
+    def where(p: pl.Prompt, number: int) -> int:
+        p.text(f"Number {number}")
+        p.gen(max_tokens=1)
+        threads.add(threading.get_ident())
+        return number
+
+    rows = ({"number": number} for number in range(200))
+    assert list(where.batch(rows, at_once=100)) == list(range(200))
+    assert threads == {threading.get_ident()}
+
+
+def test_a_plain_call_works_under_a_running_event_loop() -> None:
+    async def main() -> list[str]:
+        return [ask("Why?"), await ask.acall("Why?"), ask("Why?")]
+
+    assert len(set(asyncio.run(main()))) == 1
+
+
+def test_a_batch_reads_rows_as_there_is_room_and_gives_faults_where_asked() -> None:
+    read: list[int] = []
+
+    def rows() -> Any:
+        for number in range(1000):
+            read.append(number)
+            yield {"question": str(number)} if number != 1 else {"nothing": 0}
+
+    batch = ask.batch(rows(), at_once=2, on_error="return")
+    first, second = next(batch), next(batch)
+    assert isinstance(first, str)
+    assert isinstance(second, TypeError)
+    assert len(read) < 50
+    batch.close()  # type: ignore[attr-defined]
+    with pytest.raises(TypeError):
+        list(ask.batch([{"question": "a"}, {}]))
+
+
+def test_rows_may_come_as_they_end() -> None:
+    @pl.program
+    def write(p: pl.Prompt, count: int) -> int:
+        p.text("a")
+        p.gen(max_tokens=count, min_tokens=count)
+        return count
+
+    counts = [40, 1, 20]
+    ended = list(write.batch(({"count": count} for count in counts), ordered=False))
+    assert sorted(ended) == [(0, 40), (1, 1), (2, 20)]
+    assert ended[0] == (1, 1)
+
+
+def test_a_tool_runs_beside_the_model() -> None:
+    @pl.program
+    def uses(p: pl.Prompt) -> list[int]:
+        def branch(b: pl.Branch) -> int:
+            return b.tool(lambda number: threading.get_ident(), 1)
+
+        return [b.value for b in p.fork(2, branch)]
+
+    assert threading.get_ident() not in uses()
+
+
+# Engines ---------------------------------------------------------------------------------------------------
+
+
+def test_closing_an_engine_ends_its_runs() -> None:
+    started = threading.Event()
+
+    @pl.program
+    def endless(p: pl.Prompt) -> None:
+        p.text("a")
+        while True:
+            p.gen(max_tokens=50)
+            started.set()
+
+    engine = pl.Engine()
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(endless.using(engine=engine))
+        started.wait()
+        engine.close()
+        with pytest.raises(pl.EngineError, match="closed"):
+            running.result(timeout=30)
+    with pytest.raises(pl.EngineError, match="closed"):
+        ask.using(engine=engine)("Why?")
+
+
+def test_no_model_is_loaded_where_none_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMPTLANG_NO_MODEL", "1")
+    with pytest.raises(pl.EngineError, match="PROMPTLANG_NO_MODEL"):
+        ask("Why?")
+
+
+def test_the_engine_counts_all_runs(engine: pl.Engine) -> None:
+    before = engine.usage.calls if engine.lead() else 0
+    ask("a")
+    list(ask.batch([{"question": "b"}, {"question": "c"}]))
+    assert engine.usage.calls == before + 3
