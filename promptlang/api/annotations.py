@@ -16,8 +16,8 @@ from promptlang.api.kinds import (
     DictKind,
     Kind,
     ListKind,
+    MadeKind,
     MemberKind,
-    ModelKind,
     PlainKind,
     RecordKind,
     RecursiveKind,
@@ -25,9 +25,12 @@ from promptlang.api.kinds import (
     UnionKind,
 )
 from promptlang.api.limits import limited, limits_of
+from promptlang.api.records import RecordClass
 from promptlang.checker.names import MOST_PARTS
 from promptlang.grammar import shapes
+from promptlang.values.conversion import from_json
 from promptlang.values.types import can_end
+from promptlang.values.values import render_json
 
 _SCALARS: Mapping[Any, shapes.Shape] = {
     str: shapes.Str(),
@@ -111,6 +114,8 @@ class Reader:
             return self._dict(cls, str, Any)
         if issubclass(cls, enum.Enum):
             return _enum(cls)
+        if isinstance(cls, RecordClass):
+            return _declared(cls)
         if is_model(cls):
             return self._model(cls)
         if has_fields(cls):
@@ -159,8 +164,8 @@ class Reader:
         try:
             record = self._record(cls)
         except AnnotationError:
-            return ModelKind(shapes.Schema(json.dumps(cls.model_json_schema(), separators=(",", ":"))), cls)
-        return record if isinstance(record, RecursiveKind) else ModelKind(record.shape, cls)
+            return MadeKind(shapes.Schema(json.dumps(cls.model_json_schema(), separators=(",", ":"))), _maker(cls))
+        return record if isinstance(record, RecursiveKind) else MadeKind(record.shape, _maker(cls))
 
     def _name(self, cls: type) -> str:
         """The name of a class's record: its own, with a number where another class has that."""
@@ -188,6 +193,18 @@ class Reader:
 def shown(annotation: Any) -> str:
     """An annotation as messages show it."""
     return annotation.__qualname__ if isinstance(annotation, type) else repr(annotation).replace("typing.", "")
+
+
+def _maker(model: Any) -> Callable[[Any], Any]:
+    """Makes and validates objects of a pydantic model."""
+    # As JSON, for that is what the model wrote: strict models take it, too.
+    return lambda data: model.model_validate_json(render_json(data))
+
+
+def _declared(cls: RecordClass) -> Kind:
+    """A record that a file declares."""
+    shape, records = cls.__record__.shape, cls.__records__
+    return MadeKind(shape, lambda data: records.object(from_json(shape, data)))
 
 
 def _union(kinds: list[Kind]) -> Kind:

@@ -5,8 +5,12 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
+from promptlang.api.branch_result import BranchResult
 from promptlang.api.classes import is_model
 from promptlang.values.values import Answered, Parts
+
+JSON_NAME = "promptlang.name"
+"""Where the metadata of a field say what it is called in JSON."""
 
 
 def to_data(value: Any) -> Any:
@@ -21,6 +25,8 @@ def to_data(value: Any) -> Any:
     match value:
         case enum.Enum():
             return to_data(value.value)
+        case BranchResult():
+            return value.to_dict()
         case Parts():
             return to_data(value.plain())
         case Answered():
@@ -42,7 +48,8 @@ def _object_data(value: Any) -> Any:
     if is_model(type(value)):
         return value.model_dump(mode="json", by_alias=True)
     if dataclasses.is_dataclass(value):
-        return {field.name: to_data(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
+        fields = [field for field in dataclasses.fields(value) if field.init]
+        return {field.metadata.get(JSON_NAME, field.name): to_data(getattr(value, field.name)) for field in fields}
     raise TypeError(
         f"a {type(value).__qualname__} is no data: give str, int, float, bool, None, a list, a dict, an enum's member, "
         "a dataclass or a pydantic model"

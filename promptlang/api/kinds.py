@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 from promptlang.grammar import shapes
 from promptlang.grammar.reader import validate
 from promptlang.grammar.shapes import Shape
-from promptlang.values.values import render_json
 
 
 class Kind(ABC):
@@ -119,19 +118,18 @@ class RecursiveKind(Kind):
 
 
 @dataclass(frozen=True, eq=False)
-class ModelKind(Kind):
-    """A pydantic model: it makes its own objects, and validates them.
+class MadeKind(Kind):
+    """A class that makes objects of whole data, inner objects too.
 
     Attributes:
-        inner: the same as a record, where its fields are of types that have shapes.
+        make: takes JSON data of the shape.
     """
 
     shape: Shape
-    model: Any
+    make: Callable[[Any], Any]
 
     def value(self, data: Any, enclosing: Enclosing) -> Any:
-        # As JSON, for that is what the model wrote: strict models take it, too.
-        return self.model.model_validate_json(render_json(data))
+        return self.make(data)
 
 
 @dataclass(frozen=True, eq=False)

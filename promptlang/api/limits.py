@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -91,29 +92,32 @@ def _with_mark(limits: Limits, mark: Any) -> Limits:
             return limits.narrowed(least=minimum, **({} if maximum is None else {"most": maximum}))
     if isinstance(mark, type):
         return limits
-    for inner in getattr(mark, "metadata", ()):  # pydantic's Field
-        limits = _with_mark(limits, inner)
+    inner = getattr(mark, "metadata", None)
+    for one in inner if isinstance(inner, list | tuple) else ():  # pydantic's Field
+        limits = _with_mark(limits, one)
     found = {name: getattr(mark, attribute, None) for attribute, name in _ATTRIBUTES.items()}
-    limits = limits.narrowed(**{name: limit for name, limit in found.items() if limit is not None})
+    limits = limits.narrowed(**{name: limit for name, limit in found.items() if _is_number(limit)})
     pattern = getattr(mark, "pattern", None)
-    if pattern is not None:
-        limits = limits.narrowed(pattern=_whole(getattr(pattern, "pattern", pattern)))
+    pattern = pattern.pattern if isinstance(pattern, re.Pattern) else pattern
+    if isinstance(pattern, str):
+        limits = limits.narrowed(pattern=_whole(pattern))
     if callable(getattr(mark, "func", None)):
         return replace(limits, elsewhere=type(mark).__name__)
     return limits
 
 
+def _is_number(limit: Any) -> bool:
+    return isinstance(limit, int | float) and math.isfinite(limit)
+
+
 def _whole(pattern: str) -> str:
     """A pattern that is searched for, as one that matches the whole text."""
-    inner = pattern.removeprefix("^").removesuffix("$")
-    before = "" if pattern.startswith("^") and "|" not in pattern else f"{_TEXT_CHARACTER}*"
-    after = "" if pattern.endswith("$") and not pattern.endswith("\\$") and "|" not in pattern else before
-    if before or after:
+    if not pattern.startswith("^") or not pattern.endswith("$") or pattern.endswith("\\$"):
         raise AnnotationError(
             f"the pattern {pattern!r} is searched for inside the text: begin it with ^ and end it with $, or use "
             "promptlang's Pattern, which matches whole"
         )
-    return inner
+    return pattern[1:-1]
 
 
 def limited(shape: Shape, limits: Limits, shown: str) -> Shape:

@@ -83,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_explain(commands)
     _add_fmt(commands)
     _add_graph(commands)
+    _add_stubs(commands)
     _add_models(commands)
     return parser
 
@@ -188,6 +189,17 @@ def _add_graph(commands: "_Commands") -> None:
     graph.set_defaults(command=_graph)
 
 
+def _add_stubs(commands: "_Commands") -> None:
+    stubs = commands.add_parser(
+        "stubs",
+        help="write types of programs for Python's type checkers",
+        description="Write what Python's type checkers need to know: `triage_pl.pyi` beside `triage.pl`.",
+        allow_abbrev=False,
+    )
+    stubs.add_argument("files", metavar="FILE", nargs="+", help="a .pl file")
+    stubs.set_defaults(command=_stubs)
+
+
 def _add_passes(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--passes", metavar="all|none|NAME,...", default="all", help="which optimisations to make (default: all)"
@@ -243,6 +255,17 @@ def _graph(options: argparse.Namespace) -> ExitCode:
     from promptlang.cli.graph import graph
 
     return graph(options.file, options.out, options.program, options.passes)
+
+
+def _stubs(options: argparse.Namespace) -> ExitCode:
+    from promptlang.cli.check import checked, show
+    from promptlang.cli.stubs import write_stubs
+
+    files = [checked(file) for file in options.files]
+    wrong = [file for file in files if not file.is_ok]
+    for file in wrong:
+        show(file.diagnostics)
+    return ExitCode.WRONG if wrong else write_stubs(files)
 
 
 def _explain(options: argparse.Namespace) -> ExitCode:

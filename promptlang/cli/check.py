@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.cli.files import refuse_special
+from promptlang.cli.stubs import stale_stubs
 from promptlang.diagnostics.rendering import Diagnostic, print_all, render_all, to_json
 from promptlang.session.program_file import ProgramFile
 from promptlang.syntax.loader import LoadError
@@ -18,12 +19,12 @@ def check(files: Sequence[str], style: str) -> ExitCode:
         style: `text` or `json`.
     """
     found = {file: checked(file) for file in files}
-    everything = [diagnostic for program in found.values() for diagnostic in program.diagnostics]
+    everything = [diagnostic for program in found.values() for diagnostic in diagnostics_of(program)]
     if style == "json":
         print(to_json(everything))
     else:
         for file, program in found.items():
-            _report(file, program.diagnostics)
+            _report(file, diagnostics_of(program))
     return _code(found)
 
 
@@ -46,7 +47,7 @@ def check_cost(files: Sequence[str], style: str, rows: int, pairs: Sequence[str]
         print(as_json(costs))
         return ExitCode.DONE
     for file, inside in costs.items():
-        show(found[file].diagnostics)
+        show(diagnostics_of(found[file]))
         for name, estimate in inside.items():
             print_table(file, name, estimate)
     return ExitCode.DONE
@@ -54,6 +55,11 @@ def check_cost(files: Sequence[str], style: str, rows: int, pairs: Sequence[str]
 
 def _code(found: Mapping[str, ProgramFile]) -> ExitCode:
     return ExitCode.DONE if all(program.is_ok for program in found.values()) else ExitCode.WRONG
+
+
+def diagnostics_of(file: ProgramFile) -> list[Diagnostic]:
+    """What is wrong with a file, and with the stub beside it."""
+    return [*file.diagnostics, *stale_stubs(file)]
 
 
 def checked(file: str) -> ProgramFile:

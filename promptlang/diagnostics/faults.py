@@ -487,3 +487,16 @@ def repeated_text(span: Span, tokens: int, loop: Span) -> Diagnostic:
         fix="put what is the same in every round before the loop, once",
         notes=(("this loop", loop),),
     )
+
+
+# Beside the program ----------------------------------------------------------------------------------
+
+
+def stale_stub(span: Span, stub: str) -> Diagnostic:
+    return Diagnostic(
+        "PL601",
+        f"type checkers are told what this file said before: `{stub}` is stale",
+        span,
+        Severity.WARNING,
+        fix="write it anew: `promptlang stubs FILE`",
+    )

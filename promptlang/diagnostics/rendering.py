@@ -29,7 +29,7 @@ class Diagnostic:
     """One finding.
 
     Attributes:
-        code: stable, `PL000` to `PL599`; `explain` has its page.
+        code: stable, `PL000` to `PL699`; `explain` has its page.
         message: what is wrong, in one sentence.
         span: where.
         severity: errors keep a program from running.

@@ -1,9 +1,10 @@
 """From annotations to shapes and back: what the model may write, and what Python gets."""
 
 import enum
+import unittest.mock
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict, Union
+from dataclasses import InitVar, dataclass, field
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, Optional, TypedDict, TypeVar, Union
 
 import annotated_types
 import pydantic
@@ -107,6 +108,7 @@ class Tree(pydantic.BaseModel):
     branches: "list[Tree]" = []
 
 
+T = TypeVar("T")
 UserId = NewType("UserId", int)
 Score: TypeAliasType = TypeAliasType("Score", Annotated[int, Range(0, 9)])
 
@@ -156,7 +158,10 @@ Score: TypeAliasType = TypeAliasType("Score", Annotated[int, Range(0, 9)])
         (Annotated[list[int], annotated_types.MinLen(1)], shapes.List(shapes.Int(), 1)),
         (Annotated[int, pydantic.Field(ge=1, le=5, description="how good")], shapes.Int(1, 5)),
         (Annotated[str, pydantic.Field(pattern="^[a-z]+$")], shapes.Pattern("[a-z]+")),
+        (Annotated[str, pydantic.Field(pattern="^(a|b)$")], shapes.Pattern("(a|b)")),
         (Annotated[str, pydantic.Field(description="a name")], shapes.Str()),
+        (Annotated[int, annotated_types.Ge(0), annotated_types.Le(float("inf"))], shapes.Int(0)),
+        (Annotated[int, unittest.mock.Mock(metadata=3, func=None)], shapes.Int()),
     ],
 )
 def test_shapes(annotation: Any, expected: shapes.Shape) -> None:
@@ -306,6 +311,36 @@ class Lost:
     what: "Nowhere"  # type: ignore[name-defined] # noqa: F821
 
 
+@dataclass
+class Box(Generic[T]):
+    inside: T
+
+
+@dataclass
+class Asking:
+    size: int
+    unit: InitVar[str]
+    half: float = field(init=False, default=0.0)
+
+
+@dataclass
+class Halved:
+    size: int
+    unit: InitVar[str] = "cm"
+    half: float = field(init=False)
+
+    def __post_init__(self, unit: str) -> None:
+        if self.size < 0:
+            raise ValueError("a size below 0")
+        self.half = self.size / 2
+
+
+def test_a_dataclass_is_made_from_the_fields_it_takes() -> None:
+    assert answer(Halved, '{"size":3}').half == 1.5
+    with pytest.raises(ValueError, match="below 0"):
+        answer(Halved, '{"size":-3}')
+
+
 class Empty(enum.Enum):
     pass
 
@@ -343,6 +378,9 @@ ENDLESS = EndlessAlias()
         (list[Forever], "no text can hold a whole Forever"),
         (Lost, "'Nowhere'"),
         (Empty, "no members"),
+        (Box, "stands for no type"),
+        (Box[int], "is generic"),
+        (Asking, "needs 'unit'"),
         (Flags, "Flag"),
         (str | list[int], "ambiguous"),
         (Annotated[str, Range(1, 5)], "str has no such limits"),

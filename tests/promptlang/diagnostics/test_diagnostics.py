@@ -15,7 +15,7 @@ from places import PROGRAMS
 from rich.console import Console
 
 from promptlang.checker.check import check
-from promptlang.cli.check import checked
+from promptlang.cli.check import checked, diagnostics_of
 from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic, codes, explain, near, print_all, render, render_all, to_json
 from promptlang.diagnostics.source import Source, Span
@@ -29,7 +29,7 @@ MARK = "#! "
 def found_in(path: Path) -> list[str]:
     """The diagnostics of a file, one a line."""
     lines = []
-    for diagnostic in checked(str(path)).diagnostics:
+    for diagnostic in diagnostics_of(checked(str(path))):
         line, column = diagnostic.span.position
         fix = "" if diagnostic.fix is None else f" [{diagnostic.fix}]"
         severity = "" if diagnostic.is_error else "warning: "
@@ -79,7 +79,7 @@ def test_what_a_page_shows_is_as_wrong_or_right_as_it_says(code: str, tmp_path: 
     kinds = []
     for kind, program in examples(code):
         (folder / name).write_text(program, encoding="utf-8")
-        found = {diagnostic.code for diagnostic in checked(str(folder / name)).diagnostics}
+        found = {diagnostic.code for diagnostic in diagnostics_of(checked(str(folder / name)))}
         assert code in found if kind == "Wrong" else not found, found
         kinds.append(kind)
     assert kinds[:1] == ["Wrong"]
