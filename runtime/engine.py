@@ -1,9 +1,9 @@
 """The engine: requests in, answers out, one model pass a step for everything that runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Ordered
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, overload
 
@@ -59,6 +59,7 @@ class EngineOptions:
         tokens_a_step: the most tokens in one model pass.
         answers_at_once: the most requests running together.
         policy: which cached tokens go first for room.
+        template_options: more that the model's chat template may name.
     """
 
     kv_bytes: int | None = None
@@ -66,6 +67,7 @@ class EngineOptions:
     tokens_a_step: int = 512
     answers_at_once: int = 64
     policy: str = "program"
+    template_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class CacheFault(RequestError):
@@ -93,7 +95,7 @@ class Engine:
         self.model = loaded.model
         self._attention = backend or default_backend(self.model.device)
         self.tokenizer = loaded.tokenizer
-        self.template = ChatTemplate(loaded.tokenizer)
+        self.template = ChatTemplate(loaded.tokenizer, options.template_options)
         self.vocabulary = loaded.tokenizer.vocabulary
         size = self._pool_size(options)
         self.pool = self._pool(size)

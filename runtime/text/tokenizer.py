@@ -199,12 +199,11 @@ class Tokenizer:
 
     @property
     def template_names(self) -> frozenset[str]:
-        """What the chat template takes from outside, by name.
-
-        Raises:
-            TemplateRefusedError: the model has no chat template, or it is broken.
-        """
-        return self._template.names
+        """What the chat template takes from outside, by name; nothing where there is none, or a broken one."""
+        try:
+            return self._template.names
+        except TemplateRefusedError:
+            return frozenset()
 
     @cached_property
     def _template(self) -> ConversationTemplate:
