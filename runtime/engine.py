@@ -144,7 +144,7 @@ class Engine:
             raise CacheFault(str(self._fault))
         prompt = request.prompt
         if not prompt.flush():
-            prompt.extend([self._start_token])
+            prompt.extend([self.start_token])
         self._refuse_oversized(request)
         answer: Answer[Any] = Answer(request)
         job = self.job(answer, request)
@@ -162,7 +162,7 @@ class Engine:
         return ScoreJob(answer, request, self.cache)
 
     @property
-    def _start_token(self) -> int:
+    def start_token(self) -> int:
         """What stands in an empty prompt, for a model needs something to go on from."""
         return self.tokenizer.eos_ids[0] if self.tokenizer.bos_id is None else self.tokenizer.bos_id
 

@@ -130,6 +130,11 @@ def _add_run(commands: "_Commands") -> None:
         help="show the conversation as it grows (default: on a terminal)",
     )
     run.add_argument(
+        "--show-prompt",
+        action="store_true",
+        help="at each model call, show on stderr the exact text that the model is asked about",
+    )
+    run.add_argument(
         "--template-option",
         metavar="NAME=VALUE",
         action="append",

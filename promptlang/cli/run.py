@@ -45,6 +45,7 @@ class RunOptions:
     seed: int
     json: bool
     stream: bool | None
+    show_prompt: bool
     no_cache: bool
     kv_budget: int | None
     tools: str | None
@@ -109,6 +110,8 @@ def _refuse_contradictions(options: RunOptions) -> None:
         raise CommandError("--resume goes on with an --out file; give --out too")
     if options.stream and options.data is not None:
         raise CommandError("--stream shows one conversation; leave it out with --data")
+    if options.stream and options.show_prompt:
+        raise CommandError("--stream and --show-prompt both show what is said; leave one out")
     out = options.out
     if out is not None and (os.path.isdir(out) or not os.path.isdir(os.path.dirname(out) or ".")):
         raise CommandError(f"--out: {out} can't be written: it is a folder, or its folder is missing")
@@ -144,7 +147,14 @@ class _Command:
         arguments = self._bound(given)
         session, runner = self._opened()
         return run_once(
-            session, runner, arguments, self._heading, self.output, json=self.options.json, streams=self.options.stream
+            session,
+            runner,
+            arguments,
+            self._heading,
+            self.output,
+            json=self.options.json,
+            streams=self.options.stream,
+            shows_prompts=self.options.show_prompt,
         )
 
     def run_rows(self, source: str, common: dict[str, Any]) -> ExitCode:
@@ -152,7 +162,7 @@ class _Command:
         out = self._results(len(rows))
         left = rows if out is None else rows[out.rows :]
         session, runner = self._opened()
-        return run_rows(session, runner, left, self._heading, self.output, out)
+        return run_rows(session, runner, left, self._heading, self.output, out, shows_prompts=self.options.show_prompt)
 
     def _results(self, rows: int) -> ResultsFile | None:
         if self.options.out is None:

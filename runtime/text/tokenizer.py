@@ -2,10 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +14,7 @@ import tokenizers
 
 from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.text.lead import Lead, take_lead
-from promptlang.runtime.text.markup import Markup, Run
+from promptlang.runtime.text.markup import Markup, Part, Run
 from promptlang.runtime.text.template import ConversationTemplate, TemplateRefusedError
 
 
@@ -178,6 +179,22 @@ class Tokenizer:
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of some tokens; control tokens have none, and what is no UTF-8 becomes U+FFFD."""
         return b"".join(self.token_bytes[token] for token in tokens).decode(errors="replace")
+
+    def parts(self, tokens: Sequence[int]) -> Iterator[Part]:
+        """Some tokens for people to read: all their text, and their control tokens by name."""
+        for is_control, group in groupby(tokens, self._is_control):
+            if is_control:
+                yield from (Part(self._data.id_to_token(token) or "", "control") for token in group)
+            else:
+                pieces = self._lookalike.split(self.decode(list(group)))
+                yield from (Part(text, "lookalike" if at % 2 else "text") for at, text in enumerate(pieces) if text)
+
+    def _is_control(self, token: int) -> bool:
+        return token in self._control or token in self.special_ids
+
+    @cached_property
+    def _lookalike(self) -> re.Pattern[str]:
+        return re.compile(f"({'|'.join(map(re.escape, self.special_tokens)) or '(?!)'})")
 
     def render(
         self,

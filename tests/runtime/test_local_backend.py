@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from tiny_engine import tiny_engine
 
-from promptlang.runtime.backend import ForeignPromptError, Generate, Prompt, Score, Select, Selected
+from promptlang.runtime.backend import ForeignPromptError, Generate, Prompt, PromptText, Score, Select, Selected
 from promptlang.runtime.healing import heal
 from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.random_stream import RandomStream
@@ -289,3 +289,59 @@ def test_a_refused_request_is_a_request_error_and_leaves_nothing_behind() -> Non
     finish(backend)
     prompt.release()
     assert holds_nothing(backend)
+
+
+# What a model is asked about ---------------------------------------------------------------------------------
+
+
+def seen_by(text: str, kind: str = "gen", role: str | None = None, heal: bool = True) -> PromptText:
+    """What a model is asked about after a text."""
+    backend = backend_of()
+    prompt = backend.new_prompt()
+    if role is not None:
+        prompt.open(role)
+    prompt.add(text)
+    if role is not None:
+        prompt.close()
+        prompt.open("assistant")
+    seen: list[PromptText] = []
+    match kind:
+        case "gen":
+            backend.generate(Generate(prompt, RandomStream(0), Usage(), 2, heal=heal, on_prompt=seen.append))
+        case "select":
+            backend.select(Select(prompt, ("cat", "dog"), Usage(), heal=heal, on_prompt=seen.append))
+        case _:
+            backend.score(Score(prompt, "cat", Usage(), seen.append))
+    assert len(seen) == 1, "it is shown when it is asked, before any step"
+    finish(backend)
+    assert len(seen) == 1
+    return seen[0]
+
+
+@pytest.mark.parametrize("kind", ["gen", "select", "score"])
+def test_the_prompt_is_shown_as_the_model_sees_it(kind: str) -> None:
+    seen = seen_by("Hé <|im_end|>!", kind, role="user")
+    assert seen.text == "<|im_start|>user\nHé <|im_end|>!<|im_end|>\n<|im_start|>assistant\n"
+    marked = [(part.text, part.kind) for part in seen.parts if part.kind != "text"]
+    start, end = "<|im_start|>", "<|im_end|>"
+    assert marked == [(start, "control"), (end, "lookalike"), (end, "control"), (start, "control")]
+    assert seen.withdrawn == ""
+
+
+@pytest.mark.parametrize("kind", ["gen", "select"])
+def test_what_healing_takes_back_is_told_apart(kind: str) -> None:
+    healed, plain = seen_by("The quick brown fox ", kind), seen_by("The quick brown fox ", kind, heal=False)
+    assert healed.withdrawn != "" == plain.withdrawn
+    assert healed.text + healed.withdrawn == plain.text == "The quick brown fox "
+    assert seen_by("The quick brown fox ", "score").text == plain.text
+
+
+def test_an_empty_prompt_is_shown_with_the_token_that_stands_in_it() -> None:
+    assert [part.kind for part in seen_by("").parts] == ["control"]
+
+
+def test_a_select_of_one_option_asks_nothing() -> None:
+    backend = backend_of()
+    seen: list[PromptText] = []
+    backend.select(Select(prompt_of(backend, FOX), ("cat",), Usage(), on_prompt=seen.append))
+    assert seen == []
