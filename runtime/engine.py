@@ -39,6 +39,7 @@ from promptlang.runtime.requests import (
     ScoreOptions,
     WatcherError,
 )
+from promptlang.runtime.room import Room
 from promptlang.runtime.sampler import FewTokens, SamplingRow, Values, few_allowed, logprob_of, sample, spread
 from promptlang.runtime.scheduler import Job, Scheduler
 from promptlang.runtime.scoring import ScoreJob
@@ -82,6 +83,9 @@ class Engine:
         loaded: a model with its tokenizer.
         options: how to run.
         backend: computes attention; by default the one for the model's device.
+
+    Attributes:
+        room: how many tokens a request may have.
     """
 
     def __init__(
@@ -101,6 +105,7 @@ class Engine:
         self.pool = self._pool(size)
         self.tree = RadixTree(SlotAllocator(size), make_policy(options.policy))
         self.cache = KvCache(self.tree.allocator, self.tree, options.shares)
+        self.room = Room(size, self.model.shape.max_positions)
         self.usage = Usage()
         self._pins = Pins(self.tree, size // 2)
         self._fault: CacheFault | None = None
@@ -125,7 +130,7 @@ class Engine:
 
     def new_prompt(self, namespace: Namespace = (), program: str = "") -> TokenPrompt:
         """An empty prompt; see `TokenPrompt`."""
-        return TokenPrompt(self.tokenizer, self.template, self.cache, namespace, program)
+        return TokenPrompt(self.tokenizer, self.template, self.cache, namespace, program, self.room.limit)
 
     @overload
     def submit(self, request: GenerateTokens) -> Answer[GeneratedTokens]: ...
@@ -145,7 +150,7 @@ class Engine:
         prompt = request.prompt
         if not prompt.flush():
             prompt.extend([self.start_token])
-        self._refuse_oversized(request)
+        self.room.refuse_oversized(request)
         answer: Answer[Any] = Answer(request)
         job = self.job(answer, request)
         if isinstance(job, GenerateJob):
@@ -193,21 +198,6 @@ class Engine:
     def unpin(self, pin: Pin) -> None:
         """Let go of what `pin` keeps."""
         self._pins.release(pin)
-
-    def _refuse_oversized(self, request: Request) -> None:
-        prompt = len(request.prompt.flush())
-        if isinstance(request, GenerateTokens):
-            more = request.max_tokens + bool(request.withdrawn)
-        else:
-            more = max(map(len, request.options))
-        what = f"a prompt of {prompt} tokens and {more} tokens of answer"
-        if prompt + more > self.cache.allocator.size:
-            raise RequestError(
-                f"{what} do not fit into the KV pool of {self.cache.allocator.size} tokens; give a larger --kv-budget"
-            )
-        limit = self.model.shape.max_positions
-        if prompt + more > limit:
-            raise RequestError(f"{what} are more than the model's context of {limit} tokens")
 
     # Stepping ----------------------------------------------------------------------------------------
 

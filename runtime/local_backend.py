@@ -1,6 +1,7 @@
 """The backend of a model in this process: shapes and texts become requests in tokens. Importing this loads torch."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -40,6 +41,7 @@ from promptlang.runtime.requests import (
 )
 from promptlang.runtime.select import Logprobs, Options, choose_option, encode_options, scores
 from promptlang.runtime.text.chat_template import TemplateError
+from promptlang.runtime.text.length import LongTextError
 
 Result = TypeVar("Result")
 
@@ -152,7 +154,8 @@ class LocalBackend:
             The bytes that were withdrawn, for the answer to begin with.
         """
         try:
-            prompt.flush()
+            with self._refusing_long():
+                prompt.flush()
         except TemplateError as error:
             raise RequestError(str(error)) from error
         withdrawn = heal(prompt, self.engine.vocabulary) if heals else b""
@@ -166,7 +169,18 @@ class LocalBackend:
 
     def _led(self, prompt: TokenPrompt, head: str, text: str) -> str:
         """A text as it follows a prompt: behind what was withdrawn, or behind the tokenizer's own space."""
+        with self._refusing_long():
+            self.engine.tokenizer.refuse_long([text], self.engine.room.limit)
         return (head or self.engine.tokenizer.lead(prompt.flush(), text)) + text
+
+    @contextmanager
+    def _refusing_long(self) -> Iterator[None]:
+        """Says which room a text is too long for."""
+        try:
+            yield
+        except LongTextError as error:
+            self.engine.room.refuse(error.tokens, str(error))
+            raise
 
     def _constraint(self, request: Generate, withdrawn: bytes) -> Constraint | None:
         if request.shape is None or request.shape == Str():

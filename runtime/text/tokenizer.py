@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, pairwise
@@ -14,6 +14,7 @@ import tokenizers
 
 from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.text.lead import Lead, take_lead
+from promptlang.runtime.text.length import LongTextError, bytes_a_token
 from promptlang.runtime.text.markup import Markup, Part, Run
 from promptlang.runtime.text.template import ConversationTemplate, TemplateRefusedError
 
@@ -96,6 +97,7 @@ class Tokenizer:
         self.fingerprint = hashlib.blake2b(f"{settings}\n{source}".encode(), digest_size=16).hexdigest()
         markup = [added[text] for text in structure]
         self._markup = Markup(markup)
+        self._bytes_a_token = bytes_a_token(definition, self.token_bytes)
         self._data, self._lead = _data_backend(backend, definition, markup)
         self._control = frozenset(self.special_tokens.values())
 
@@ -134,7 +136,25 @@ class Tokenizer:
                 waiting += reversed(self._cut(part, encoding))
         return tokens
 
-    def encode_after(self, tokens: Sequence[int], runs: Sequence[Run]) -> list[int]:
+    def refuse_long(self, texts: Iterable[str], limit: int, before: int = 0) -> None:
+        """Refuse what is surely too long, without tokenising it.
+
+        Args:
+            texts: which would be tokenised.
+            limit: the most tokens that there may be, with those before.
+            before: how many stand before.
+
+        Raises:
+            LongTextError: there are more.
+        """
+        if self._bytes_a_token is None:
+            return
+        size = sum(len(text.encode(errors="surrogatepass")) for text in texts)
+        least = before - (-size // self._bytes_a_token)
+        if least > limit:
+            raise LongTextError(least, size)
+
+    def encode_after(self, tokens: Sequence[int], runs: Sequence[Run], limit: int | None = None) -> list[int]:
         """The tokens of literal text and data, as the model's own tokenizer gives them for the whole.
 
         Control tokens come from literal text alone; all text between two of them is tokenised as one.
@@ -142,9 +162,16 @@ class Tokenizer:
         Args:
             tokens: what stands before.
             runs: what follows, in order.
+            limit: the most tokens that there may be, with those before; None for any number.
+
+        Raises:
+            LongTextError: there are surely more; a few more are not seen.
         """
         added: list[int] = []
-        for part in self._markup.split(runs):
+        parts = self._markup.split(runs)
+        if limit is not None:
+            self.refuse_long((part for part in parts if isinstance(part, str)), limit, len(tokens))
+        for part in parts:
             if isinstance(part, int):
                 added.append(part)
             elif added:

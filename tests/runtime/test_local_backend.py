@@ -11,6 +11,7 @@ from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.requests import Answer, Cancelled, RequestError
 from promptlang.runtime.scripted import ScriptedBackend
+from promptlang.runtime.text.tokenizer import Tokenizer
 from promptlang.runtime.usage import Usage
 
 FOX = "The quick brown fox jumps over the lazy dog. "
@@ -345,3 +346,47 @@ def test_a_select_of_one_option_asks_nothing() -> None:
     seen: list[PromptText] = []
     backend.select(Select(prompt_of(backend, FOX), ("cat",), Usage(), on_prompt=seen.append))
     assert seen == []
+
+
+# Texts that are too long -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that were tokenised."""
+    texts: list[str] = []
+    encode = Tokenizer.encode
+
+    def noted(self: Tokenizer, text: str) -> list[int]:
+        texts.append(text)
+        return encode(self, text)
+
+    monkeypatch.setattr(Tokenizer, "encode", noted)
+    return texts
+
+
+@pytest.mark.parametrize(("tokens", "room"), [(300, "KV pool of 300"), (4000, "context of 2048")])
+def test_a_text_with_more_bytes_than_could_fit_is_refused_before_it_is_tokenised(
+    tokens: int, room: str, encoded: list[str]
+) -> None:
+    backend = backend_of(tokens=tokens)
+    longest = max(map(len, backend.engine.tokenizer.token_bytes))
+    size = longest * 3000
+    with pytest.raises(RequestError, match=rf"at least \d+ tokens of prompt \({size} bytes.*{room}"):
+        backend.generate(Generate(prompt_of(backend, "x" * size), RandomStream(0), Usage(), 1))
+    with pytest.raises(RequestError, match=room):
+        backend.select(Select(prompt_of(backend, FOX), ("a", "x" * size), Usage()))
+    with pytest.raises(RequestError, match=room):
+        backend.score(Score(prompt_of(backend, FOX), "x" * size, Usage()))
+    assert max(map(len, encoded), default=0) <= len(FOX)
+    assert ask(backend, prompt_of(backend, FOX)).calls == 1
+
+
+def test_a_prompt_that_grows_too_long_counts_what_it_holds(encoded: list[str]) -> None:
+    backend = backend_of(tokens=300)
+    prompt = backend.new_prompt()
+    prompt.extend([1] * 299)
+    prompt.add("x" * 2 * max(map(len, backend.engine.tokenizer.token_bytes)))
+    with pytest.raises(RequestError, match="at least 301 tokens"):
+        backend.generate(Generate(prompt, RandomStream(0), Usage(), 1))
+    assert encoded == []

@@ -50,7 +50,7 @@ class Letters:
 
     bos_id = None
 
-    def encode_after(self, tokens: object, runs: Any) -> list[int]:
+    def encode_after(self, tokens: object, runs: Any, limit: int | None = None) -> list[int]:
         return [ord(character) for run in runs for character in run.text]
 
 
