@@ -13,6 +13,7 @@ from typing import Any
 import tokenizers
 
 from promptlang.grammar.vocabulary import Vocabulary
+from promptlang.runtime.text.added_tokens import refuse_unsupported
 from promptlang.runtime.text.lead import Lead, take_lead
 from promptlang.runtime.text.length import LongTextError, bytes_a_token
 from promptlang.runtime.text.markup import Markup, Part, Run
@@ -78,6 +79,9 @@ class Tokenizer:
         eos_ids: tokens that end an answer.
         bos_id: the token that this tokenizer puts before a text by default, if it does.
         fingerprint: equal for tokenizers that encode and decode alike.
+
+    Raises:
+        UnsupportedTokenError: a control token would not be found as the backend finds it.
     """
 
     def __init__(self, backend: tokenizers.Tokenizer, settings: TokenizerSettings) -> None:
@@ -96,6 +100,7 @@ class Tokenizer:
         self.bos_id = _default_bos(backend, settings)
         self.fingerprint = hashlib.blake2b(f"{settings}\n{source}".encode(), digest_size=16).hexdigest()
         markup = [added[text] for text in structure]
+        refuse_unsupported(markup, [text for text in added if text not in structure], definition["normalizer"])
         self._markup = Markup(markup)
         self._bytes_a_token = bytes_a_token(definition, self.token_bytes)
         self._data, self._lead = _data_backend(backend, definition, markup)
