@@ -26,14 +26,26 @@ def bytes_a_token(definition: dict[str, Any], token_bytes: Sequence[bytes]) -> i
         token_bytes: of each token.
 
     Returns:
-        None where a token may stand for any number: where the vocabulary does not spell every byte, and unknown
-        characters may be one token, or where what comes before the vocabulary drops what it likes.
+        None where a token may stand for any number: where unknown characters may be one token, or where what comes
+        before the vocabulary drops what it likes. Byte-level BPE drops only bytes that are `unspelled`.
     """
-    spells_all = len({text for text in token_bytes if len(text) == 1}) == 256
+    is_byte_bpe = definition["model"]["type"] == "BPE" and "ByteLevel" in map(
+        _type, _parts(definition["pre_tokenizer"])
+    )
+    spells_all = is_byte_bpe or not unspelled(token_bytes)
     shrinks = [_shrink(part) for name in ("normalizer", "pre_tokenizer") for part in _parts(definition[name])]
     if not spells_all or None in shrinks:
         return None
     return prod(shrink for shrink in shrinks if shrink is not None) * max(map(len, token_bytes))
+
+
+def unspelled(token_bytes: Sequence[bytes]) -> bytes:
+    """The bytes that are no token by themselves."""
+    return bytes(set(range(256)) - {text[0] for text in token_bytes if len(text) == 1})
+
+
+def _type(part: dict[str, Any]) -> str:
+    return str(part["type"])
 
 
 def _parts(component: dict[str, Any] | None) -> Iterator[dict[str, Any]]:

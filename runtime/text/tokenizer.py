@@ -15,7 +15,7 @@ import tokenizers
 from promptlang.grammar.vocabulary import Vocabulary
 from promptlang.runtime.text.added_tokens import refuse_unsupported
 from promptlang.runtime.text.lead import Lead, take_lead
-from promptlang.runtime.text.length import LongTextError, bytes_a_token
+from promptlang.runtime.text.length import LongTextError, bytes_a_token, unspelled
 from promptlang.runtime.text.markup import Markup, Part, Run
 from promptlang.runtime.text.template import ConversationTemplate, TemplateRefusedError
 
@@ -102,6 +102,7 @@ class Tokenizer:
         markup = [added[text] for text in structure]
         refuse_unsupported(markup, [text for text in added if text not in structure], definition["normalizer"])
         self._markup = Markup(markup)
+        self._unspelled = unspelled(self.token_bytes)
         self._bytes_a_token = bytes_a_token(definition, self.token_bytes)
         self._data, self._lead = _data_backend(backend, definition, markup)
         self._control = frozenset(self.special_tokens.values())
@@ -154,7 +155,8 @@ class Tokenizer:
         """
         if self._bytes_a_token is None:
             return
-        size = sum(len(text.encode(errors="surrogatepass")) for text in texts)
+        encoded = (text.encode(errors="surrogatepass") for text in texts)
+        size = sum(len(text.translate(None, delete=self._unspelled)) for text in encoded)
         least = before - (-size // self._bytes_a_token)
         if least > limit:
             raise LongTextError(least, size)
