@@ -7,7 +7,7 @@ import tiny_tokenizers
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Backend
-from tokenizers import normalizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from examples import examples
 from promptlang.runtime.text.length import LongTextError
@@ -26,7 +26,17 @@ def composing() -> Backend:
     return backend
 
 
+def lacking() -> Backend:
+    """As in SmolLM: byte-level, without the bytes that were in no text it was trained on."""
+    backend = Backend(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    backend.train_from_iterator(["the fox xxxx"], trainers.BpeTrainer(vocab_size=40, show_progress=False))
+    return backend
+
+
 BOUNDED = {
+    "lacking": wrapped(lacking()),
     "byte_level": wrapped(tiny_tokenizers.byte_level()),
     "composing": wrapped(composing()),
     "sentence_piece": wrapped(tiny_tokenizers.sentence_piece()),
@@ -38,6 +48,7 @@ BOUNDED = {
 @settings(deadline=None, max_examples=examples(100))
 @example(text=unicodedata.normalize("NFD", "각" * 40))
 @example(text=" the fox" * 20)
+@example(text="\x04é" * 40)
 @given(text=st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(" the"), max_size=30))
 def test_no_text_that_fits_is_refused(kind: str, text: str) -> None:
     tokenizer = BOUNDED[kind]
