@@ -14,6 +14,7 @@ from promptlang.runtime.cache.prefix_cache import Namespace as Namespace
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.requests import Answer, Finish
 from promptlang.runtime.sampler import Sampling
+from promptlang.runtime.text.markup import Part
 from promptlang.runtime.usage import Usage
 
 
@@ -65,6 +66,27 @@ class Pin(Protocol):
         """Keep it no longer."""
 
 
+@dataclass(frozen=True)
+class PromptText:
+    """A prompt as a model was asked about it, for people to read.
+
+    Attributes:
+        parts: its text and control tokens, in order; nothing is left out but what is withdrawn.
+        withdrawn: what token healing took back of its end, and the answer begins by extending; else empty.
+    """
+
+    parts: tuple[Part, ...]
+    withdrawn: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it, in which control tokens look like text."""
+        return "".join(part.text for part in self.parts)
+
+
+OnPrompt: TypeAlias = Callable[[PromptText], None]
+
+
 # Requests --------------------------------------------------------------------------------------------------
 
 
@@ -84,6 +106,7 @@ class Generate:
         stop: strings that end the answer and are no part of it.
         sampling: how tokens are chosen.
         on_text: called with each piece of text that is safe to show.
+        on_prompt: called with what the model is asked about, before it is.
         wants_logprobs: whether the answer is to say how likely it is.
     """
 
@@ -98,6 +121,7 @@ class Generate:
     stop: tuple[str, ...] = ()
     sampling: Sampling = field(default_factory=Sampling)
     on_text: Callable[[str], None] | None = None
+    on_prompt: OnPrompt | None = None
     wants_logprobs: bool = False
 
 
@@ -114,6 +138,7 @@ class Select:
         uniform: a number in [0, 1) for the draw, where there is one.
         heal: as in `Generate`.
         wants_scores: whether every option's score is read; without it, what can't win may be given up early.
+        on_prompt: as in `Generate`; the only option is chosen without asking.
     """
 
     prompt: Prompt
@@ -124,6 +149,7 @@ class Select:
     uniform: float = 0.0
     heal: bool = True
     wants_scores: bool = True
+    on_prompt: OnPrompt | None = None
 
 
 @dataclass(frozen=True)
@@ -132,11 +158,13 @@ class Score:
 
     Attributes:
         usage: the run that pays.
+        on_prompt: as in `Generate`.
     """
 
     prompt: Prompt
     text: str
     usage: Usage
+    on_prompt: OnPrompt | None = None
 
 
 # Results ---------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """The engine: requests in, answers out, one model pass a step for everything that runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Sequence as Ordered
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, overload
 
@@ -39,6 +39,7 @@ from promptlang.runtime.requests import (
     ScoreOptions,
     WatcherError,
 )
+from promptlang.runtime.room import Room
 from promptlang.runtime.sampler import FewTokens, SamplingRow, Values, few_allowed, logprob_of, sample, spread
 from promptlang.runtime.scheduler import Job, Scheduler
 from promptlang.runtime.scoring import ScoreJob
@@ -59,6 +60,7 @@ class EngineOptions:
         tokens_a_step: the most tokens in one model pass.
         answers_at_once: the most requests running together.
         policy: which cached tokens go first for room.
+        template_options: more that the model's chat template may name.
     """
 
     kv_bytes: int | None = None
@@ -66,6 +68,7 @@ class EngineOptions:
     tokens_a_step: int = 512
     answers_at_once: int = 64
     policy: str = "program"
+    template_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class CacheFault(RequestError):
@@ -80,6 +83,9 @@ class Engine:
         loaded: a model with its tokenizer.
         options: how to run.
         backend: computes attention; by default the one for the model's device.
+
+    Attributes:
+        room: how many tokens a request may have.
     """
 
     def __init__(
@@ -93,12 +99,13 @@ class Engine:
         self.model = loaded.model
         self._attention = backend or default_backend(self.model.device)
         self.tokenizer = loaded.tokenizer
-        self.template = ChatTemplate(loaded.tokenizer)
+        self.template = ChatTemplate(loaded.tokenizer, options.template_options)
         self.vocabulary = loaded.tokenizer.vocabulary
         size = self._pool_size(options)
         self.pool = self._pool(size)
         self.tree = RadixTree(SlotAllocator(size), make_policy(options.policy))
         self.cache = KvCache(self.tree.allocator, self.tree, options.shares)
+        self.room = Room(size, self.model.shape.max_positions)
         self.usage = Usage()
         self._pins = Pins(self.tree, size // 2)
         self._fault: CacheFault | None = None
@@ -123,7 +130,7 @@ class Engine:
 
     def new_prompt(self, namespace: Namespace = (), program: str = "") -> TokenPrompt:
         """An empty prompt; see `TokenPrompt`."""
-        return TokenPrompt(self.tokenizer, self.template, self.cache, namespace, program)
+        return TokenPrompt(self.tokenizer, self.template, self.cache, namespace, program, self.room.limit)
 
     @overload
     def submit(self, request: GenerateTokens) -> Answer[GeneratedTokens]: ...
@@ -142,8 +149,8 @@ class Engine:
             raise CacheFault(str(self._fault))
         prompt = request.prompt
         if not prompt.flush():
-            prompt.extend([self._start_token])
-        self._refuse_oversized(request)
+            prompt.extend([self.start_token])
+        self.room.refuse_oversized(request)
         answer: Answer[Any] = Answer(request)
         job = self.job(answer, request)
         if isinstance(job, GenerateJob):
@@ -160,7 +167,7 @@ class Engine:
         return ScoreJob(answer, request, self.cache)
 
     @property
-    def _start_token(self) -> int:
+    def start_token(self) -> int:
         """What stands in an empty prompt, for a model needs something to go on from."""
         return self.tokenizer.eos_ids[0] if self.tokenizer.bos_id is None else self.tokenizer.bos_id
 
@@ -191,21 +198,6 @@ class Engine:
     def unpin(self, pin: Pin) -> None:
         """Let go of what `pin` keeps."""
         self._pins.release(pin)
-
-    def _refuse_oversized(self, request: Request) -> None:
-        prompt = len(request.prompt.flush())
-        if isinstance(request, GenerateTokens):
-            more = request.max_tokens + bool(request.withdrawn)
-        else:
-            more = max(map(len, request.options))
-        what = f"a prompt of {prompt} tokens and {more} tokens of answer"
-        if prompt + more > self.cache.allocator.size:
-            raise RequestError(
-                f"{what} do not fit into the KV pool of {self.cache.allocator.size} tokens; give a larger --kv-budget"
-            )
-        limit = self.model.shape.max_positions
-        if prompt + more > limit:
-            raise RequestError(f"{what} are more than the model's context of {limit} tokens")
 
     # Stepping ----------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """The backend of a model in this process: shapes and texts become requests in tokens. Importing this loads torch."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -16,7 +17,9 @@ from promptlang.runtime.backend import (
     Generate,
     Generated,
     Namespace,
+    OnPrompt,
     Prompt,
+    PromptText,
     Score,
     Scored,
     Select,
@@ -38,6 +41,7 @@ from promptlang.runtime.requests import (
 )
 from promptlang.runtime.select import Logprobs, Options, choose_option, encode_options, scores
 from promptlang.runtime.text.chat_template import TemplateError
+from promptlang.runtime.text.length import LongTextError
 
 Result = TypeVar("Result")
 
@@ -67,6 +71,7 @@ class LocalBackend:
     def generate(self, request: Generate) -> Answer[Generated]:
         prompt = self._own(request.prompt)
         withdrawn = self._settle(prompt, request.heal)
+        self._show(prompt, withdrawn, request.on_prompt)
         asked = self.engine.submit(
             GenerateTokens(
                 prompt=prompt,
@@ -86,9 +91,10 @@ class LocalBackend:
 
     def select(self, request: Select) -> Answer[Selected]:
         prompt = self._own(request.prompt)
-        options = self._options(prompt, request)
+        options, withdrawn = self._options(prompt, request)
         if len(options) == 1:
             return self._only(request, prompt, options[0])
+        self._show(prompt, withdrawn, request.on_prompt)
         best_only = request.rule == "sum" and request.temperature == 0 and not request.wants_scores
         asked = [self.engine.submit(ScoreOptions(prompt, options, request.usage, best_only))]
         empty = None
@@ -97,17 +103,17 @@ class LocalBackend:
             asked.append(self.engine.submit(ScoreOptions(empty, options, request.usage)))
         return self._answer(request, prompt, asked, lambda: self._selected(request, prompt, options, asked), empty)
 
-    def _options(self, prompt: TokenPrompt, request: Select) -> Options:
-        """The tokens of the options. Where all of them only write the withdrawn token anew, it is the prompt's again:
-        it is no option's, and none is scored by it."""
+    def _options(self, prompt: TokenPrompt, request: Select) -> tuple[Options, bytes]:
+        """The tokens of the options, and what is withdrawn for them to begin with. Where all of them only write the
+        withdrawn token anew, it is the prompt's again: it is no option's, and none is scored by it."""
         head = self._settle(prompt, request.heal)
         texts = tuple(self._led(prompt, head.decode(), text) for text in request.options)
         options = encode_options(texts, self.engine.vocabulary)
         firsts = {option[0] for option in options}
         if not head or len(firsts) > 1 or self.engine.vocabulary.token_bytes[options[0][0]] != head:
-            return options
+            return options, head
         prompt.extend(options[0][:1])
-        return tuple(option[1:] for option in options)
+        return tuple(option[1:] for option in options), b""
 
     def _only(self, request: Select, prompt: TokenPrompt, option: Sequence[int]) -> Answer[Selected]:
         """The only option: the model is not asked."""
@@ -125,6 +131,7 @@ class LocalBackend:
         option = tuple(self.engine.tokenizer.encode(self._led(fork, "", request.text)))
         if not option:
             raise RequestError(f"the tokenizer of {self.model} has no tokens for {request.text!r}")
+        self._show(fork, b"", request.on_prompt)
         asked = self.engine.submit(ScoreOptions(fork, (option,), request.usage))
 
         def scored() -> Scored:
@@ -147,16 +154,33 @@ class LocalBackend:
             The bytes that were withdrawn, for the answer to begin with.
         """
         try:
-            prompt.flush()
+            with self._refusing_long():
+                prompt.flush()
         except TemplateError as error:
             raise RequestError(str(error)) from error
         withdrawn = heal(prompt, self.engine.vocabulary) if heals else b""
         prompt.tell_marks()
         return withdrawn
 
+    def _show(self, prompt: TokenPrompt, withdrawn: bytes, on_prompt: OnPrompt | None) -> None:
+        if on_prompt is not None:
+            tokens = prompt.flush() or [self.engine.start_token]
+            on_prompt(PromptText(tuple(self.engine.tokenizer.parts(tokens)), withdrawn.decode()))
+
     def _led(self, prompt: TokenPrompt, head: str, text: str) -> str:
         """A text as it follows a prompt: behind what was withdrawn, or behind the tokenizer's own space."""
+        with self._refusing_long():
+            self.engine.tokenizer.refuse_long([text], self.engine.room.limit)
         return (head or self.engine.tokenizer.lead(prompt.flush(), text)) + text
+
+    @contextmanager
+    def _refusing_long(self) -> Iterator[None]:
+        """Says which room a text is too long for."""
+        try:
+            yield
+        except LongTextError as error:
+            self.engine.room.refuse(error.tokens, str(error))
+            raise
 
     def _constraint(self, request: Generate, withdrawn: bytes) -> Constraint | None:
         if request.shape is None or request.shape == Str():

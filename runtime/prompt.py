@@ -26,7 +26,7 @@ class TextTokenizer(Protocol):
     @property
     def bos_id(self) -> int | None: ...
 
-    def encode_after(self, tokens: Sequence[int], runs: Sequence[Run]) -> list[int]: ...
+    def encode_after(self, tokens: Sequence[int], runs: Sequence[Run], limit: int | None = None) -> list[int]: ...
 
 
 class TokenPrompt:
@@ -38,6 +38,7 @@ class TokenPrompt:
         cache: where the prompt's KV lies; None for nowhere.
         namespace: whose prompt it is; those of others share nothing with it.
         program: whose prompts it is one of.
+        limit: the most tokens that it can ever have; None for any number.
 
     Attributes:
         has_begun: whether a model was asked on it, or on one that it was forked from.
@@ -50,6 +51,7 @@ class TokenPrompt:
         cache: KvCache | None,
         namespace: Namespace = (),
         program: str = "",
+        limit: int | None = None,
     ) -> None:
         self.cache = cache
         self.namespace = namespace
@@ -57,6 +59,7 @@ class TokenPrompt:
         self.has_begun = False
         self._tokenizer = tokenizer
         self._template = template
+        self._limit = limit
         self._tree = cache.tree if cache is not None and cache.shares else None
         self._node: RadixNode | None = None
         self._sent = Sent()
@@ -115,13 +118,14 @@ class TokenPrompt:
 
         Raises:
             TemplateError: the chat template can't take the turns.
+            LongTextError: there are surely more than `limit`.
         """
         if self._pending:
             writer = TurnWriter(self._template, self._sent)
             writer.write(self._pending)
+            tokens = self._encode(writer.runs)
             self._pending.clear()
             self._sent = writer.sent
-            tokens = self._encode(writer.runs)
             marks = [(mark, _shared(tokens, self._encode(writer.runs[:after]))) for mark, after in writer.marks]
             if tokens[:1] == self._tokens == [self._tokenizer.bos_id]:
                 self._tokens.clear()  # the template writes the beginning token itself
@@ -133,7 +137,7 @@ class TokenPrompt:
         return self._tokens
 
     def _encode(self, runs: Sequence[Run]) -> list[int]:
-        return self._tokenizer.encode_after(self._tokens, runs)
+        return self._tokenizer.encode_after(self._tokens, runs, self._limit)
 
     # Sharing ---------------------------------------------------------------------------------------
 

@@ -18,12 +18,14 @@ from promptlang.runtime.backend import (
     Namespace,
     Pin,
     Prompt,
+    PromptText,
     Score,
     Scored,
     Select,
     Selected,
 )
 from promptlang.runtime.requests import Answer, Finish, RequestError
+from promptlang.runtime.text.markup import Part
 
 Result = TypeVar("Result")
 
@@ -139,7 +141,7 @@ class ScriptedBackend:
     # Requests ----------------------------------------------------------------------------------------
 
     def generate(self, request: Generate) -> Answer[Generated]:
-        line = self._line(request.prompt, "`gen`")
+        line = self._line(request, "`gen`")
         self._check(request, line.text)
 
         def give() -> Generated:
@@ -154,7 +156,7 @@ class ScriptedBackend:
         return self._answer(request, give)
 
     def select(self, request: Select) -> Answer[Selected]:
-        line = Line(request.options[0]) if len(request.options) == 1 else self._line(request.prompt, "`select`")
+        line = Line(request.options[0]) if len(request.options) == 1 else self._line(request, "`select`")
         if line.text not in request.options:
             raise self._refusal(line.text, f"none of the options {', '.join(map(repr, request.options))}")
 
@@ -168,23 +170,26 @@ class ScriptedBackend:
         return self._answer(request, give)
 
     def score(self, request: Score) -> Answer[Scored]:
-        answer = self._next(request.prompt, "`score`")
+        answer = self._next(request, "`score`")
         if isinstance(answer, str | Line):
             raise self._refusal(answer, "no log-probability, which `score` needs")
         return self._answer(request, lambda: Scored(float(answer), self.model))
 
-    def _line(self, prompt: Prompt, what: str) -> Line:
-        answer = self._next(prompt, what)
+    def _line(self, request: Generate | Select, what: str) -> Line:
+        answer = self._next(request, what)
         if isinstance(answer, str):
             return Line(answer)
         if isinstance(answer, Line):
             return answer
         raise self._refusal(answer, f"no text, which {what} needs")
 
-    def _next(self, prompt: Prompt, what: str) -> ScriptedAnswer:
+    def _next(self, request: Generate | Select | Score, what: str) -> ScriptedAnswer:
+        prompt = request.prompt
         if not isinstance(prompt, ScriptedPrompt) or prompt.backend is not self:
             raise ForeignPromptError(self.model)
         self.seen.append(tuple(prompt.turns))
+        if request.on_prompt is not None:
+            request.on_prompt(PromptText((Part(prompt.text, "text"),)))
         if self._by_text is not None:
             return self._by_text(prompt.text)
         if not self._left:

@@ -26,6 +26,10 @@ class Engine:
         kv_budget: memory for the KV cache, in bytes; None measures the machine.
         seed: of all random numbers, where a program is not given one of its own.
         deterministic: never choose the layout of weights by how many sequences run.
+        template_options: values that the model's chat template reads, by name (`enable_thinking`).
+
+    Raises:
+        EngineError: a template option can't be set.
     """
 
     def __init__(
@@ -37,8 +41,16 @@ class Engine:
         kv_budget: int | None = None,
         seed: int = 0,
         deterministic: bool = False,
+        template_options: Mapping[str, Any] | None = None,
     ) -> None:
-        settings = Settings(model, device=device, dtype=dtype, kv_bytes=kv_budget, deterministic=deterministic)
+        settings = Settings(
+            model,
+            device=device,
+            dtype=dtype,
+            kv_bytes=kv_budget,
+            deterministic=deterministic,
+            template_options=template_options or {},
+        )
         self.seed = seed
         self._is_closed = False
         self._session = self._make(settings)

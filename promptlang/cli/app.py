@@ -130,6 +130,19 @@ def _add_run(commands: "_Commands") -> None:
         action=argparse.BooleanOptionalAction,
         help="show the conversation as it grows (default: on a terminal)",
     )
+    run.add_argument(
+        "--show-prompt",
+        action="store_true",
+        help="at each model call, show on stderr the exact text that the model is asked about",
+    )
+    run.add_argument(
+        "--template-option",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="what the model's chat template may ask for, such as enable_thinking=false: JSON, or else text; may be "
+        "repeated",
+    )
     run.add_argument("--no-cache", action="store_true", help="compute every prompt from its start, for comparison")
     run.add_argument("--kv-budget", metavar="SIZE", type=byte_count, help="memory for the KV cache, such as 512MiB")
     run.add_argument("--tools", metavar="FILE.py", help="a Python file with the functions of the program's tools")

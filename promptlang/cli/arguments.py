@@ -63,8 +63,31 @@ def common_arguments(program: Program, pairs: Sequence[str], args: str | None) -
         raise CommandError(str(error)) from error
 
 
-def named_texts(pairs: Sequence[str]) -> dict[str, str]:
-    """The text of each `--arg NAME=VALUE`, by its name.
+def template_options(pairs: Sequence[str]) -> dict[str, Any]:
+    """What `--template-option` gives, by name: JSON, or else the text as it stands.
+
+    Args:
+        pairs: the `NAME=VALUE` of each.
+
+    Raises:
+        CommandError: one has no value, or is given twice.
+    """
+    return {name: _json_or_text(text) for name, text in sorted(named_texts(pairs, "--template-option").items())}
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return parse_json(text)
+    except ValueError:
+        return text
+
+
+def named_texts(pairs: Sequence[str], flag: str = "--arg") -> dict[str, str]:
+    """The text of each `NAME=VALUE`, by its name.
+
+    Args:
+        pairs: as they were given.
+        flag: what each was given with.
 
     Raises:
         CommandError: one has no value, or is given twice.
@@ -73,9 +96,9 @@ def named_texts(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
-            raise CommandError(f"--arg {pair} has no value; write --arg {pair}=VALUE")
+            raise CommandError(f"{flag} {pair} has no value; write {flag} {pair}=VALUE")
         if name in named:
-            raise CommandError(f"--arg {name} is given twice")
+            raise CommandError(f"{flag} {name} is given twice")
         named[name] = value
     return named
 

@@ -5,7 +5,7 @@ import sys
 from promptlang.cli.errors import ExitCode
 from promptlang.cli.output import Output
 from promptlang.cli.report import Fault, Heading, line_of, pretty
-from promptlang.cli.stream import ConversationView, LogView
+from promptlang.cli.stream import ConversationView, log_view
 from promptlang.diagnostics.rendering import excerpt
 from promptlang.interpreter.run import RunError
 from promptlang.session.runner import Runner
@@ -22,6 +22,7 @@ def run_once(
     *,
     json: bool,
     streams: bool | None,
+    shows_prompts: bool,
 ) -> ExitCode:
     """Run a program, show what was asked for, and end with the line of numbers.
 
@@ -33,10 +34,11 @@ def run_once(
         output: where to.
         json: whether to print a report instead of the result.
         streams: whether to show the conversation; None does so on a terminal.
+        shows_prompts: whether to show what the model is asked about, instead of the conversation.
     """
     if streams is None:
-        streams = output.is_terminal and not json
-    view = ConversationView(output.console) if streams else LogView(output.console)
+        streams = output.is_terminal and not json and not shows_prompts
+    view = ConversationView(output.console) if streams else log_view(output.console, shows_prompts)
     started = runner.start(arguments, observer=view)
     started.usage.load_seconds = session.usage.load_seconds
     fault = None

@@ -2,7 +2,8 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from promptlang.diagnostics.source import Span
@@ -42,11 +43,13 @@ class Heading:
         program: which ran.
         model: as `--model` names it.
         seed: of its random numbers.
+        template_options: JSON data by name; a report without any does not mention them.
     """
 
     program: str
     model: str
     seed: int
+    template_options: Mapping[str, Any] = field(default_factory=dict)
 
     def report(self, end: Outcome | Fault, usage: Usage, weights: str) -> dict[str, Any]:
         """The JSON object of one run.
@@ -66,6 +69,7 @@ class Heading:
             "usage": {**usage.as_dict(), "weights": weights},
             "model": self.model,
             "seed": self.seed,
+            **({"template_options": dict(self.template_options)} if self.template_options else {}),
         }
 
 

@@ -105,7 +105,9 @@ def _is_result(line: bytes, number: int, heading: Heading) -> bool:
     except (ValueError, RecursionError):
         return False
     wanted = {"row": number, "program": heading.program, "model": heading.model, "seed": heading.seed}
-    return isinstance(row, dict) and not isinstance(row.get("row"), bool) and wanted.items() <= row.items()
+    if not isinstance(row, dict) or isinstance(row.get("row"), bool) or not wanted.items() <= row.items():
+        return False
+    return line_of(row.get("template_options", {})) == line_of(dict(heading.template_options))
 
 
 def _may_become(rest: bytes, number: int, heading: Heading) -> bool:
@@ -115,9 +117,11 @@ def _may_become(rest: bytes, number: int, heading: Heading) -> bool:
 
 
 def _not_ours(path: Path, number: int, heading: Heading) -> CommandError:
+    options = [f"--template-option {name}={line_of(value)}" for name, value in heading.template_options.items()]
+    said = ", ".join([heading.program, f"--model {heading.model}", f"--seed {heading.seed}", *options])
     return CommandError(
-        f"--resume: line {number + 1} of {path} is no result of row {number} of this run "
-        f"({heading.program}, --model {heading.model}, --seed {heading.seed}); name another --out file"
+        f"--resume: line {number + 1} of {path} is no result of row {number} of this run ({said}); name another "
+        "--out file"
     )
 
 

@@ -10,7 +10,7 @@ from promptlang.cli.errors import ExitCode
 from promptlang.cli.output import Output
 from promptlang.cli.report import Fault, Heading
 from promptlang.cli.results import ResultsFile, RowWriter
-from promptlang.cli.stream import LogView
+from promptlang.cli.stream import LogView, log_view
 from promptlang.interpreter.run import Outcome, RunError
 from promptlang.runtime.usage import Usage
 from promptlang.session.rows import Ended
@@ -26,6 +26,8 @@ def run_rows(
     heading: Heading,
     output: Output,
     out: ResultsFile | None,
+    *,
+    shows_prompts: bool,
 ) -> ExitCode:
     """Run a program once a row, many at once, and write the results in order.
 
@@ -36,13 +38,15 @@ def run_rows(
         heading: of the reports.
         output: of the command.
         out: takes the results; None for stdout.
+        shows_prompts: whether to show what the model is asked about.
     """
     failed = written = 0
+    view = log_view(output.console, shows_prompts, has_rows=True)
     target: AbstractContextManager[TextIO] = nullcontext(output.stdout) if out is None else out.opened()
     try:
         with target as stream, _progress(output, len(rows), to_file=out is not None) as tell:
             writer = RowWriter(stream, "stdout" if out is None else f"--out: {out.path}")
-            for number, report in _reports(session, runner, rows, heading, output):
+            for number, report in _reports(session, runner, rows, heading, view):
                 writer.write({"row": number, **report})
                 failed += "error" in report
                 written += 1
@@ -67,11 +71,11 @@ def _progress(output: Output, count: int, *, to_file: bool) -> Iterator[Callable
 
 
 def _reports(
-    session: Session, runner: Runner, rows: Sequence[Row], heading: Heading, output: Output
+    session: Session, runner: Runner, rows: Sequence[Row], heading: Heading, view: LogView
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The report of every row, in order, as soon as it is there."""
     readable = ((row.number, row.read) for row in rows if not isinstance(row.read, Fault))
-    ends = runner.rows(readable, observer=LogView(output.console))
+    ends = runner.rows(readable, observer=view)
     for row in rows:
         if isinstance(row.read, Fault):
             yield row.number, heading.report(row.read, Usage(), session.weights)

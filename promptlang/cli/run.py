@@ -1,12 +1,13 @@
 """`promptlang run`: everything that must be right before a model is loaded."""
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from promptlang.cli.arguments import chosen, common_arguments
+from promptlang.cli.arguments import chosen, common_arguments, template_options
 from promptlang.cli.check import checked, show
 from promptlang.cli.data import read_rows
 from promptlang.cli.errors import CommandError, ExitCode
@@ -40,9 +41,11 @@ class RunOptions:
     model: str
     dtype: str
     deterministic: bool
+    template_option: list[str]
     seed: int
     json: bool
     stream: bool | None
+    show_prompt: bool
     no_cache: bool
     kv_budget: int | None
     tools: str | None
@@ -50,14 +53,22 @@ class RunOptions:
 
     @property
     def settings(self) -> Settings:
-        """Of the session."""
-        return Settings(
-            model=self.model,
-            dtype=self.dtype,
-            deterministic=self.deterministic,
-            kv_bytes=self.kv_budget,
-            shares=not self.no_cache,
-        )
+        """Of the session.
+
+        Raises:
+            CommandError: a template option can't be set.
+        """
+        try:
+            return Settings(
+                model=self.model,
+                dtype=self.dtype,
+                deterministic=self.deterministic,
+                kv_bytes=self.kv_budget,
+                shares=not self.no_cache,
+                template_options=template_options(self.template_option),
+            )
+        except OpeningError as error:
+            raise CommandError(f"--template-option: {error}") from error
 
 
 def run(options: RunOptions) -> ExitCode:
@@ -72,7 +83,7 @@ def run(options: RunOptions) -> ExitCode:
         refuse_overwriting(options.out, _read_by(options, file))
     program = chosen(file, options.program, options.passes)
     with output.apart() as output:
-        command = _Command(options, output, program, _tool_functions(program, options.tools))
+        command = _Command(options, options.settings, output, program, _tool_functions(program, options.tools))
         common = common_arguments(program, options.arg, options.args)
         return command.run_once(common) if options.data is None else command.run_rows(options.data, common)
 
@@ -99,6 +110,8 @@ def _refuse_contradictions(options: RunOptions) -> None:
         raise CommandError("--resume goes on with an --out file; give --out too")
     if options.stream and options.data is not None:
         raise CommandError("--stream shows one conversation; leave it out with --data")
+    if options.stream and options.show_prompt:
+        raise CommandError("--stream and --show-prompt both show what is said; leave one out")
     out = options.out
     if out is not None and (os.path.isdir(out) or not os.path.isdir(os.path.dirname(out) or ".")):
         raise CommandError(f"--out: {out} can't be written: it is a folder, or its folder is missing")
@@ -125,6 +138,7 @@ class _Command:
     """A program that is ready to run, with what the command line says of the run."""
 
     options: RunOptions
+    settings: Settings
     output: Output
     program: Program
     tools: dict[str, ToolFunction]
@@ -133,7 +147,14 @@ class _Command:
         arguments = self._bound(given)
         session, runner = self._opened()
         return run_once(
-            session, runner, arguments, self._heading, self.output, json=self.options.json, streams=self.options.stream
+            session,
+            runner,
+            arguments,
+            self._heading,
+            self.output,
+            json=self.options.json,
+            streams=self.options.stream,
+            shows_prompts=self.options.show_prompt,
         )
 
     def run_rows(self, source: str, common: dict[str, Any]) -> ExitCode:
@@ -141,7 +162,7 @@ class _Command:
         out = self._results(len(rows))
         left = rows if out is None else rows[out.rows :]
         session, runner = self._opened()
-        return run_rows(session, runner, left, self._heading, self.output, out)
+        return run_rows(session, runner, left, self._heading, self.output, out, shows_prompts=self.options.show_prompt)
 
     def _results(self, rows: int) -> ResultsFile | None:
         if self.options.out is None:
@@ -158,14 +179,16 @@ class _Command:
             raise CommandError(f"{error}; {self.program.signature}; give --arg NAME=VALUE") from error
 
     def _opened(self) -> tuple[Session, Runner]:
-        session = Session(self.options.settings)
+        session = Session(self.settings)
         try:
             with self.output.status(f"loading {self.options.model}") as tell:
                 session.open(tell, ahead=self.program)
         except OpeningError as error:
             raise CommandError(str(error)) from error
+        for said in session.unread_options:
+            print(f"promptlang: warning: {said}", file=sys.stderr)
         return session, session.runner(self.program, self.options.seed, self.tools)
 
     @property
     def _heading(self) -> Heading:
-        return Heading(self.program.name, self.options.model, self.options.seed)
+        return Heading(self.program.name, self.options.model, self.options.seed, self.settings.template_options)

@@ -8,7 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from rich.console import Console
+from rich.segment import Segment, Segments
+from rich.style import Style
 from rich.text import Text
+
+from promptlang.cli.report import line_of
+from promptlang.runtime.backend import PromptText
 
 Path = tuple[str, ...]
 
@@ -18,6 +23,8 @@ ANSWER = "bold green"
 FRAME = "cyan"
 PRUNED = "dim"
 NARROWEST = 20
+
+_FRAME, _CONTROL = Style.parse(FRAME), Style.parse(ROLE)
 
 
 @dataclass
@@ -67,6 +74,48 @@ class LogView:
     def log(self, path: Path, text: str) -> None:
         where = f"{'.'.join(path)}: " if path else ""
         self._console.print(Text(f"log: {where}{_visible(text)}"), soft_wrap=True)
+
+
+class PromptView(LogView):
+    """Writes the prompts that the model is asked about, too.
+
+    Args:
+        console: where to.
+        has_rows: whether to say of which row a prompt is.
+    """
+
+    def __init__(self, console: Console, has_rows: bool) -> None:
+        super().__init__(console)
+        self._has_rows = has_rows
+
+    def prompt(self, row: int, path: Path, prompt: PromptText) -> None:
+        where = [f"row {row}"] * self._has_rows + [".".join(path)] * bool(path)
+        pieces = [
+            Segment(f"[{' · '.join(['prompt', *where])}]\n", _FRAME),
+            *(Segment(_visible(part.text), _CONTROL if part.kind == "control" else None) for part in prompt.parts),
+            Segment(f"[{'; '.join(['end of prompt', *_remarks(prompt)])}]\n", _FRAME),
+        ]
+        self._console.print(Segments(pieces), soft_wrap=True, end="")
+
+
+def _remarks(prompt: PromptText) -> Iterator[str]:
+    """What the text of a prompt does not show."""
+    if prompt.withdrawn:
+        yield f"{line_of(prompt.withdrawn)} stood here: it is withdrawn, and the answer begins by writing it or more"
+    lookalikes = dict.fromkeys(part.text for part in prompt.parts if part.kind == "lookalike")
+    if lookalikes:
+        yield f"where it is data, {', '.join(lookalikes)} is text and no control token"
+
+
+def log_view(console: Console, shows_prompts: bool, has_rows: bool = False) -> LogView:
+    """What is shown of a run whose conversation is not.
+
+    Args:
+        console: where to.
+        shows_prompts: whether prompts are.
+        has_rows: whether there are several runs, one a row.
+    """
+    return PromptView(console, has_rows) if shows_prompts else LogView(console)
 
 
 class ConversationView:

@@ -44,6 +44,7 @@ async def run_gen(machine: Machine, node: GenNode, frame: Frame) -> None:
             stop=(stop,) if isinstance(stop, str) else tuple(stop),
             sampling=Sampling(**{name: options[name] for name in _SAMPLING if name in options}),
             on_text=lambda text: frame.run.observer.answer(frame.path, text),
+            on_prompt=frame.on_prompt,
             wants_logprobs=options.get("logprobs", False) or _is_ranked(machine, frame),
         )
     )
@@ -121,6 +122,7 @@ async def run_select(machine: Machine, node: SelectNode, frame: Frame) -> None:
             uniform=_stream(frame, None).uniform(0) if len(texts) > 1 else 0.0,
             heal=options.get("heal", True),
             wants_scores=node.reads_scores,
+            on_prompt=frame.on_prompt,
         )
     )
     result = await _answered(answer)
@@ -152,7 +154,7 @@ async def run_score(machine: Machine, node: ScoreNode, frame: Frame) -> None:
     text = frame.text(node.text)
     if not text:
         raise RunError("score needs a text that isn't empty", node.span, frame.path)
-    result = await _answered(machine.backend.score(Score(frame.prompt, text, frame.run.usage)))
+    result = await _answered(machine.backend.score(Score(frame.prompt, text, frame.run.usage, frame.on_prompt)))
     frame.bind(node.target, result.logprob)
 
 

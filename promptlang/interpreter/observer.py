@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from promptlang.runtime.backend import OnPrompt, PromptText
 from promptlang.runtime.requests import WatcherError, watching
 
 
@@ -26,6 +27,13 @@ class Observer(Protocol):
         """A `require` was not met: what was said since its checkpoint is withdrawn, and said anew."""
 
     def log(self, path: tuple[str, ...], text: str) -> None: ...
+
+
+@runtime_checkable
+class PromptObserver(Protocol):
+    """An observer that sees each prompt that a model is asked about, too."""
+
+    def prompt(self, row: int, path: tuple[str, ...], prompt: PromptText) -> None: ...
 
 
 class SilentObserver:
@@ -75,6 +83,18 @@ class Watched:
         except WatcherError as error:
             self.failure = self.failure or error
             raise
+
+    def on_prompt(self, row: int, path: tuple[str, ...]) -> OnPrompt | None:
+        """Takes the prompt of a branch; None where nobody wants to see it, for it costs time to spell."""
+        observer = self._observer
+        if not isinstance(observer, PromptObserver):
+            return None
+
+        def show(prompt: PromptText) -> None:
+            with self._watching():
+                observer.prompt(row, path, prompt)
+
+        return show
 
     def turn(self, path: tuple[str, ...], role: str) -> None:
         with self._watching() as observer:

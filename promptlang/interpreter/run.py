@@ -10,7 +10,7 @@ from promptlang.interpreter.branches import Branch
 from promptlang.interpreter.observer import SilentObserver, Watched
 from promptlang.interpreter.said import Message, Said, messages_of
 from promptlang.interpreter.tasks import Task
-from promptlang.runtime.backend import Namespace, Pin, Prompt
+from promptlang.runtime.backend import Namespace, OnPrompt, Pin, Prompt
 from promptlang.runtime.usage import Usage
 from promptlang.syntax.ast import Expression
 from promptlang.values.expressions import evaluate
@@ -128,6 +128,11 @@ class Frame:
     def text(self, expression: Expression) -> str:
         """An expression's value as it stands in a prompt."""
         return render_text(self.value(expression))
+
+    @property
+    def on_prompt(self) -> OnPrompt | None:
+        """Takes the prompt that a model is asked about here, where somebody wants to see it."""
+        return self.run.observer.on_prompt(self.run.row, self.path)
 
     def cancel_calls(self) -> None:
         """End the programs that were called here and still run."""

@@ -38,7 +38,10 @@ def open_loop(settings: Settings, progress: Callable[[str], None] | None = None)
             one_layout=settings.deterministic,
             progress=progress,
         )
-        engine = Engine(loaded, EngineOptions(kv_bytes=settings.kv_bytes, shares=settings.shares))
+        options = EngineOptions(
+            kv_bytes=settings.kv_bytes, shares=settings.shares, template_options=settings.template_options
+        )
+        engine = Engine(loaded, options)
         return engine, EngineLoop(LocalBackend(engine))
     except (ModelError, RequestError) as error:
         raise OpeningError(str(error)) from error

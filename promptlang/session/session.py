@@ -13,6 +13,7 @@ from promptlang.session.ahead import compile_ahead
 from promptlang.session.program import Program
 from promptlang.session.runner import Runner
 from promptlang.session.settings import OpeningError, Settings
+from promptlang.session.template_options import unread
 
 if TYPE_CHECKING:
     from promptlang.interpreter.loop import EngineLoop
@@ -127,6 +128,12 @@ class Session:
     def weights(self) -> str:
         """What the model's weights are kept in."""
         return self.open().model.weights
+
+    @property
+    def unread_options(self) -> tuple[str, ...]:
+        """A sentence on each of the settings' template options that the model's chat template never reads."""
+        options = self.settings.template_options
+        return tuple(unread(options, self.open().tokenizer.template_names, self.settings.model)) if options else ()
 
     def forked(self) -> None:
         """Take down that this process is a fork of the one that made the session: its threads are not here."""

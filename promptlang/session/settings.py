@@ -1,6 +1,10 @@
 """How a session's model is kept and run."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from promptlang.session.template_options import is_own
 
 
 @dataclass(frozen=True)
@@ -14,6 +18,10 @@ class Settings:
         deterministic: never choose the layout of weights by how many sequences run.
         kv_bytes: memory for the KV cache, in bytes; None measures the machine.
         shares: False computes every prompt from its start.
+        template_options: more that the model's chat template may name, such as `enable_thinking`.
+
+    Raises:
+        OpeningError: an option has a name that the template gets from us.
     """
 
     model: str = "embedded"
@@ -22,6 +30,15 @@ class Settings:
     deterministic: bool = False
     kv_bytes: int | None = None
     shares: bool = True
+    template_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        own = next(filter(is_own, self.template_options), None)
+        if own is not None:
+            raise OpeningError(
+                f"the template option `{own}` can't be set: the chat template has that name from promptlang, as it has "
+                "the messages and the special tokens"
+            )
 
 
 class OpeningError(Exception):

@@ -13,13 +13,16 @@ from typing import Any, Protocol
 
 from promptlang.runtime.text.template import TemplateRefusedError
 
-_OPEN, _CLOSE = "\ue000{}\ue001", "\ue002{}\ue003"
+_OPEN, _CLOSE = "7301946{:06}5820937", "6091375{:06}2849017"
+"""What marks contents: digits, for there is no escape that writes them otherwise."""
 _PROBE = "\"'\\\n<>&é"
 """What a template that escapes contents would write otherwise."""
 _NEWLINES, _SPACE = "\n" * 5, "\u2003"
 """White space around marked contents: more newlines than a template writes itself, and a space that none writes."""
+_ANY_NEWLINES, _ANY_SPACE = r"((?:\n|\\n){5})", rf"({_SPACE}|\\u2003)"
+"""As they stand, and as JSON writes them."""
 _MARKED = re.compile(
-    f"(?:((?:\n|\\\\n){{5}})?({_SPACE}))?\ue000(\\d+)\ue001(.*?)\ue002\\3\ue003(?:({_SPACE})((?:\n|\\\\n){{5}})?)?",
+    rf"(?:{_ANY_NEWLINES}?{_ANY_SPACE})?7301946(?P<at>\d{{6}})5820937(.*?)6091375(?P=at)2849017(?:{_ANY_SPACE}{_ANY_NEWLINES}?)?",
     re.DOTALL,
 )
 
@@ -101,12 +104,22 @@ class ChatTemplate:
             asks: whether the template's generation prompt follows.
 
         Raises:
-            TemplateError: the template refuses the roles, or drops a content.
+            TemplateError: the template refuses the roles, drops a content, or writes it in an unknown way.
         """
-        contents = [
-            f"{_NEWLINES}{_SPACE}{_OPEN.format(at)}{_PROBE}{_CLOSE.format(at)}{_SPACE}{_NEWLINES}"
-            for at in range(len(roles))
+        layout = self._marked_layout(roles, f"{_NEWLINES}{_SPACE}", asks)
+        doubtful = [
+            at for at, place in enumerate(layout.places) if place.escapes and (place.before, place.after) != ("", "")
         ]
+        if doubtful and self._marked_layout(roles, "", asks).parts != layout.parts:
+            raise TemplateError(
+                f"the model's chat template rewrites the white space of a {roles[doubtful[0]]} message in "
+                f"{' → '.join(roles)} in a way that can't be told from its own text"
+            )
+        return layout
+
+    def _marked_layout(self, roles: tuple[str, ...], space: str, asks: bool) -> Layout:
+        """The layout of marked contents with white space before them, and the same the other way round behind."""
+        contents = [f"{space}{_OPEN.format(at)}{_PROBE}{_CLOSE.format(at)}{space[::-1]}" for at in range(len(roles))]
         rendered = self._render(roles, contents, asks)
         parts: list[str | int] = []
         places: dict[int, Place] = {}
@@ -120,7 +133,10 @@ class ChatTemplate:
             at = match.end()
         dropped = next((role for at, role in enumerate(roles) if at not in places), None)
         if dropped is not None:
-            raise TemplateError(f"the model's chat template drops a {dropped} message in {' → '.join(roles)}")
+            raise TemplateError(
+                f"the model's chat template drops a {dropped} message in {' → '.join(roles)}, or writes something else "
+                "for it"
+            )
         return Layout((*parts, rendered[at:]), tuple(places[at] for at in range(len(roles))))
 
     def _before_answer(self, roles: tuple[str, ...]) -> Layout:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,18 @@ class Run:
 
     text: str
     literal: bool
+
+
+PartKind: TypeAlias = Literal["text", "control", "lookalike"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a prompt, to be read by people: text, a `control` token by its name, or text that is only a
+    `lookalike` of one."""
+
+    text: str
+    kind: PartKind
 
 
 @dataclass(frozen=True)

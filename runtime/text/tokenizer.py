@@ -2,18 +2,21 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import groupby, pairwise
 from types import MappingProxyType
 from typing import Any
 
 import tokenizers
 
 from promptlang.grammar.vocabulary import Vocabulary
+from promptlang.runtime.text.added_tokens import refuse_unsupported
 from promptlang.runtime.text.lead import Lead, take_lead
-from promptlang.runtime.text.markup import Markup, Run
+from promptlang.runtime.text.length import LongTextError, bytes_a_token, unspelled
+from promptlang.runtime.text.markup import Markup, Part, Run
 from promptlang.runtime.text.template import ConversationTemplate, TemplateRefusedError
 
 
@@ -76,6 +79,9 @@ class Tokenizer:
         eos_ids: tokens that end an answer.
         bos_id: the token that this tokenizer puts before a text by default, if it does.
         fingerprint: equal for tokenizers that encode and decode alike.
+
+    Raises:
+        UnsupportedTokenError: a control token would not be found as the backend finds it.
     """
 
     def __init__(self, backend: tokenizers.Tokenizer, settings: TokenizerSettings) -> None:
@@ -94,7 +100,10 @@ class Tokenizer:
         self.bos_id = _default_bos(backend, settings)
         self.fingerprint = hashlib.blake2b(f"{settings}\n{source}".encode(), digest_size=16).hexdigest()
         markup = [added[text] for text in structure]
+        refuse_unsupported(markup, [text for text in added if text not in structure], definition["normalizer"])
         self._markup = Markup(markup)
+        self._unspelled = unspelled(self.token_bytes)
+        self._bytes_a_token = bytes_a_token(definition, self.token_bytes)
         self._data, self._lead = _data_backend(backend, definition, markup)
         self._control = frozenset(self.special_tokens.values())
 
@@ -133,7 +142,26 @@ class Tokenizer:
                 waiting += reversed(self._cut(part, encoding))
         return tokens
 
-    def encode_after(self, tokens: Sequence[int], runs: Sequence[Run]) -> list[int]:
+    def refuse_long(self, texts: Iterable[str], limit: int, before: int = 0) -> None:
+        """Refuse what is surely too long, without tokenising it.
+
+        Args:
+            texts: which would be tokenised.
+            limit: the most tokens that there may be, with those before.
+            before: how many stand before.
+
+        Raises:
+            LongTextError: there are more.
+        """
+        if self._bytes_a_token is None:
+            return
+        encoded = (text.encode(errors="surrogatepass") for text in texts)
+        size = sum(len(text.translate(None, delete=self._unspelled)) for text in encoded)
+        least = before - (-size // self._bytes_a_token)
+        if least > limit:
+            raise LongTextError(least, size)
+
+    def encode_after(self, tokens: Sequence[int], runs: Sequence[Run], limit: int | None = None) -> list[int]:
         """The tokens of literal text and data, as the model's own tokenizer gives them for the whole.
 
         Control tokens come from literal text alone; all text between two of them is tokenised as one.
@@ -141,9 +169,16 @@ class Tokenizer:
         Args:
             tokens: what stands before.
             runs: what follows, in order.
+            limit: the most tokens that there may be, with those before; None for any number.
+
+        Raises:
+            LongTextError: there are surely more; a few more are not seen.
         """
         added: list[int] = []
-        for part in self._markup.split(runs):
+        parts = self._markup.split(runs)
+        if limit is not None:
+            self.refuse_long((part for part in parts if isinstance(part, str)), limit, len(tokens))
+        for part in parts:
             if isinstance(part, int):
                 added.append(part)
             elif added:
@@ -179,6 +214,22 @@ class Tokenizer:
         """The text of some tokens; control tokens have none, and what is no UTF-8 becomes U+FFFD."""
         return b"".join(self.token_bytes[token] for token in tokens).decode(errors="replace")
 
+    def parts(self, tokens: Sequence[int]) -> Iterator[Part]:
+        """Some tokens for people to read: all their text, and their control tokens by name."""
+        for is_control, group in groupby(tokens, self._is_control):
+            if is_control:
+                yield from (Part(self._data.id_to_token(token) or "", "control") for token in group)
+            else:
+                pieces = self._lookalike.split(self.decode(list(group)))
+                yield from (Part(text, "lookalike" if at % 2 else "text") for at, text in enumerate(pieces) if text)
+
+    def _is_control(self, token: int) -> bool:
+        return token in self._control or token in self.special_ids
+
+    @cached_property
+    def _lookalike(self) -> re.Pattern[str]:
+        return re.compile(f"({'|'.join(map(re.escape, self.special_tokens)) or '(?!)'})")
+
     def render(
         self,
         messages: list[dict[str, str]],
@@ -199,12 +250,11 @@ class Tokenizer:
 
     @property
     def template_names(self) -> frozenset[str]:
-        """What the chat template takes from outside, by name.
-
-        Raises:
-            TemplateRefusedError: the model has no chat template, or it is broken.
-        """
-        return self._template.names
+        """What the chat template takes from outside, by name; nothing where there is none, or a broken one."""
+        try:
+            return self._template.names
+        except TemplateRefusedError:
+            return frozenset()
 
     @cached_property
     def _template(self) -> ConversationTemplate:

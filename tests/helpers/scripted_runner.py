@@ -8,6 +8,7 @@ from typing import Any
 from promptlang.checker.check import check
 from promptlang.compiler.lower import lower
 from promptlang.interpreter.interpreter import Interpreter
+from promptlang.interpreter.observer import Observer
 from promptlang.runtime.backend import EVERYTHING, Capability
 from promptlang.runtime.scripted import Script, ScriptedBackend
 from promptlang.syntax.loader import load
@@ -40,6 +41,7 @@ class Player:
         script: Script,
         capabilities: frozenset[Capability] = EVERYTHING,
         tools: dict[str, Any] | None = None,
+        observer: Observer | None = None,
         **arguments: Any,
     ) -> Played:
         """The first program's result; the script must be told to its end."""
@@ -51,6 +53,6 @@ class Player:
         self.backend = ScriptedBackend(script, capabilities=capabilities)
         interpreter = Interpreter(self.backend, graphs, tools=tools or {})
         graph = next(iter(graphs.values()))
-        outcome = interpreter.wait(interpreter.start(graph.name, bind_arguments(graph, arguments)))
+        outcome = interpreter.wait(interpreter.start(graph.name, bind_arguments(graph, arguments), observer=observer))
         self.backend.expect_end()
         return Played(to_json(outcome.result), self.backend)

@@ -133,3 +133,15 @@ def metaspace_first() -> Tokenizer:
     tokenizer = metaspace()
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first", split=False)
     return tokenizer
+
+
+def word_piece() -> Tokenizer:
+    """As in BERT: words without their spaces, whose later parts begin with `##`."""
+    characters = [chr(code) for code in range(0x21, 0x7F)]
+    words = ["[UNK]", *characters, *(f"##{character}" for character in characters), "the", "fox", "jump", "##ed"]
+    vocabulary = {word: index for index, word in enumerate(words)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    return tokenizer

@@ -167,7 +167,7 @@ def test_a_paused_answer_resumes_exactly() -> None:
 def test_a_request_larger_than_the_pool_is_refused_with_the_numbers() -> None:
     engine = tiny_engine(tokens=32)
     with pytest.raises(RequestError, match="32"):
-        ask(engine, FOX * 10)
+        ask(engine, FOX * 8)
     engine.check()
 
 

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import pytest
 from tiny_engine import tiny_engine
 
-from promptlang.runtime.backend import ForeignPromptError, Generate, Prompt, Score, Select, Selected
+from promptlang.runtime.backend import ForeignPromptError, Generate, Prompt, PromptText, Score, Select, Selected
 from promptlang.runtime.healing import heal
 from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.requests import Answer, Cancelled, RequestError
 from promptlang.runtime.scripted import ScriptedBackend
+from promptlang.runtime.text.tokenizer import Tokenizer
 from promptlang.runtime.usage import Usage
 
 FOX = "The quick brown fox jumps over the lazy dog. "
@@ -289,3 +290,103 @@ def test_a_refused_request_is_a_request_error_and_leaves_nothing_behind() -> Non
     finish(backend)
     prompt.release()
     assert holds_nothing(backend)
+
+
+# What a model is asked about ---------------------------------------------------------------------------------
+
+
+def seen_by(text: str, kind: str = "gen", role: str | None = None, heal: bool = True) -> PromptText:
+    """What a model is asked about after a text."""
+    backend = backend_of()
+    prompt = backend.new_prompt()
+    if role is not None:
+        prompt.open(role)
+    prompt.add(text)
+    if role is not None:
+        prompt.close()
+        prompt.open("assistant")
+    seen: list[PromptText] = []
+    match kind:
+        case "gen":
+            backend.generate(Generate(prompt, RandomStream(0), Usage(), 2, heal=heal, on_prompt=seen.append))
+        case "select":
+            backend.select(Select(prompt, ("cat", "dog"), Usage(), heal=heal, on_prompt=seen.append))
+        case _:
+            backend.score(Score(prompt, "cat", Usage(), seen.append))
+    assert len(seen) == 1, "it is shown when it is asked, before any step"
+    finish(backend)
+    assert len(seen) == 1
+    return seen[0]
+
+
+@pytest.mark.parametrize("kind", ["gen", "select", "score"])
+def test_the_prompt_is_shown_as_the_model_sees_it(kind: str) -> None:
+    seen = seen_by("Hé <|im_end|>!", kind, role="user")
+    assert seen.text == "<|im_start|>user\nHé <|im_end|>!<|im_end|>\n<|im_start|>assistant\n"
+    marked = [(part.text, part.kind) for part in seen.parts if part.kind != "text"]
+    start, end = "<|im_start|>", "<|im_end|>"
+    assert marked == [(start, "control"), (end, "lookalike"), (end, "control"), (start, "control")]
+    assert seen.withdrawn == ""
+
+
+@pytest.mark.parametrize("kind", ["gen", "select"])
+def test_what_healing_takes_back_is_told_apart(kind: str) -> None:
+    healed, plain = seen_by("The quick brown fox ", kind), seen_by("The quick brown fox ", kind, heal=False)
+    assert healed.withdrawn != "" == plain.withdrawn
+    assert healed.text + healed.withdrawn == plain.text == "The quick brown fox "
+    assert seen_by("The quick brown fox ", "score").text == plain.text
+
+
+def test_an_empty_prompt_is_shown_with_the_token_that_stands_in_it() -> None:
+    assert [part.kind for part in seen_by("").parts] == ["control"]
+
+
+def test_a_select_of_one_option_asks_nothing() -> None:
+    backend = backend_of()
+    seen: list[PromptText] = []
+    backend.select(Select(prompt_of(backend, FOX), ("cat",), Usage(), on_prompt=seen.append))
+    assert seen == []
+
+
+# Texts that are too long -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that were tokenised."""
+    texts: list[str] = []
+    encode = Tokenizer.encode
+
+    def noted(self: Tokenizer, text: str) -> list[int]:
+        texts.append(text)
+        return encode(self, text)
+
+    monkeypatch.setattr(Tokenizer, "encode", noted)
+    return texts
+
+
+@pytest.mark.parametrize(("tokens", "room"), [(300, "KV pool of 300"), (4000, "context of 2048")])
+def test_a_text_with_more_bytes_than_could_fit_is_refused_before_it_is_tokenised(
+    tokens: int, room: str, encoded: list[str]
+) -> None:
+    backend = backend_of(tokens=tokens)
+    longest = max(map(len, backend.engine.tokenizer.token_bytes))
+    size = longest * 3000
+    with pytest.raises(RequestError, match=rf"at least \d+ tokens of prompt \({size} bytes.*{room}"):
+        backend.generate(Generate(prompt_of(backend, "x" * size), RandomStream(0), Usage(), 1))
+    with pytest.raises(RequestError, match=room):
+        backend.select(Select(prompt_of(backend, FOX), ("a", "x" * size), Usage()))
+    with pytest.raises(RequestError, match=room):
+        backend.score(Score(prompt_of(backend, FOX), "x" * size, Usage()))
+    assert max(map(len, encoded), default=0) <= len(FOX)
+    assert ask(backend, prompt_of(backend, FOX)).calls == 1
+
+
+def test_a_prompt_that_grows_too_long_counts_what_it_holds(encoded: list[str]) -> None:
+    backend = backend_of(tokens=300)
+    prompt = backend.new_prompt()
+    prompt.extend([1] * 299)
+    prompt.add("x" * 2 * max(map(len, backend.engine.tokenizer.token_bytes)))
+    with pytest.raises(RequestError, match="at least 301 tokens"):
+        backend.generate(Generate(prompt, RandomStream(0), Usage(), 1))
+    assert encoded == []

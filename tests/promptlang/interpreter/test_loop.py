@@ -301,7 +301,7 @@ WATCHED = graphs_of(
 )
 
 
-@pytest.mark.parametrize("event", ["turn", "text", "answer", "ended", "pruned", "log"])
+@pytest.mark.parametrize("event", ["turn", "text", "prompt", "answer", "ended", "pruned", "log"])
 def test_an_observer_that_fails_fails_its_own_run_alone(event: str) -> None:
     engine = tiny_engine()
     loop = EngineLoop(LocalBackend(engine))

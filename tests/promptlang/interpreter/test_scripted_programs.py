@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from scripted_runner import Player
 
+from promptlang.interpreter.observer import SilentObserver
 from promptlang.interpreter.run import RunError
-from promptlang.runtime.backend import EVERYTHING, Capability
+from promptlang.runtime.backend import EVERYTHING, Capability, PromptText
 from promptlang.runtime.scripted import Line, ScriptError
 
 
@@ -336,3 +337,36 @@ def test_every_text_and_number_says_why_it_ended(play: Player) -> None:
         [Line("Once", finish="length"), Line("7", (-0.5,), "end"), Line("a", finish="done"), "y", "true"],
     )
     assert played.result == ["length", "end", 8, [-0.5], "done", "done", True, "Oncea"]
+
+
+class Prompts(SilentObserver):
+    """Takes down what the model is asked about."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, tuple[str, ...], str]] = []
+
+    def prompt(self, row: int, path: tuple[str, ...], prompt: PromptText) -> None:
+        self.seen.append((row, path, prompt.text))
+
+
+def test_an_observer_sees_each_prompt_with_its_row_and_branch(play: Player) -> None:
+    prompts = Prompts()
+    played = play(
+        """
+        program main():
+            user: "Say a word."
+            fork 2 as ways:
+                assistant: word = gen()
+            user: "Is it ${ways[0].word}?"
+            assistant: sure = select("yes", "no")
+            odds = score("sure")
+            return [sure, odds]
+        """,
+        ["fox", "dog", "yes", -1.5],
+        observer=prompts,
+    )
+    assert played.result == ["yes", -1.5]
+    asked = "user: Say a word.\nassistant: "
+    assert prompts.seen[:2] == [(0, (f"ways[{way}]",), asked) for way in range(2)]
+    again = "user: Say a word.\nuser: Is it fox?\nassistant: "
+    assert prompts.seen[2:] == [(0, (), again), (0, (), f"{again}yes")]

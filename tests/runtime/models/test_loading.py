@@ -14,6 +14,7 @@ import pytest
 import torch
 from tiny_models import cold_logits, generate, greedy, saved_model, tiny_network
 from tiny_tokenizers import byte_level
+from tokenizers import AddedToken, normalizers
 from transformers import PreTrainedTokenizerFast
 
 from promptlang.runtime.models import digests, embedded, gguf_files, loading
@@ -447,3 +448,14 @@ def test_loading_is_quiet() -> None:
     script = "from promptlang.runtime.models.loading import load; load()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_a_tokenizer_that_can_not_be_followed_is_refused_with_its_token(tmp_path: Path) -> None:
+    folder = saved_model(tmp_path / "model")
+    backend = byte_level()
+    backend.normalizer = normalizers.Lowercase()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="</s>")
+    tokenizer.add_tokens([AddedToken("<call>", normalized=True)])
+    tokenizer.save_pretrained(folder)
+    with pytest.raises(ModelError, match=r"model can't be loaded.*'<call>'.*normalized.*Lowercase"):
+        load(str(folder))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from promptlang.runtime.prompt import TokenPrompt
-from promptlang.runtime.text.chat_template import ChatTemplate, Place
+from promptlang.runtime.text.chat_template import ChatTemplate, Place, TemplateError
 from promptlang.runtime.text.template import ConversationTemplate
 
 Write = Callable[[str], str]
@@ -50,7 +50,7 @@ class Letters:
 
     bos_id = None
 
-    def encode_after(self, tokens: object, runs: Any) -> list[int]:
+    def encode_after(self, tokens: object, runs: Any, limit: int | None = None) -> list[int]:
         return [ord(character) for run in runs for character in run.text]
 
 
@@ -115,9 +115,24 @@ def test_trimming_is_known_for_each_role() -> None:
     assert written(source, "tool", "  a", "  b  ") == "[  a  b  ]!"
 
 
-@pytest.mark.parametrize("text", ['say "hi"\n\\ <b> & é </s>', "  plain  ", ""])
-@pytest.mark.parametrize("escape", ["tojson", "escape", "trim | tojson"])
+@pytest.mark.parametrize("text", ['say "hi"\n\\ <b> & é 🙂 </s>', "  plain  ", ""])
+@pytest.mark.parametrize(
+    "escape",
+    ["tojson", "escape", "trim | tojson", "tojson(ensure_ascii=True)", "trim | tojson(ensure_ascii=True)", "upper"],
+)
 def test_text_arrives_as_the_template_escapes_it(escape: str, text: str) -> None:
     source = f"{{% for m in messages %}}[{{{{ m.content | {escape} }}}}]{{% endfor %}}"
     whole = Jinja(source).render([{"role": "tool", "content": text + "'tail'"}])
     assert written(source, "tool", text, "'tail'") == whole + "!"
+
+
+@pytest.mark.parametrize("rewrites", ["urlencode", "replace('\n', '<br>')", "replace('\n', ' ') | upper | indent(2)"])
+def test_white_space_that_becomes_text_is_refused_and_not_taken_for_the_templates_own(rewrites: str) -> None:
+    with pytest.raises(TemplateError, match="white space of a tool message"):
+        written(f"{{% for m in messages %}}[{{{{ m.content | {rewrites} }}}}]{{% endfor %}}", "tool", "a\nb")
+
+
+@pytest.mark.parametrize("drops", ["m.content[:4]", "m.content | length", "'none'"])
+def test_a_content_that_does_not_arrive_is_named(drops: str) -> None:
+    with pytest.raises(TemplateError, match="drops a tool message"):
+        written(f"{{% for m in messages %}}[{{{{ {drops} }}}}]{{% endfor %}}", "tool", "a text")
