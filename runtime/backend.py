@@ -181,6 +181,7 @@ class Generated:
         logprob: of the whole answer, a stop string's tokens included; None unless wanted.
         finish: why it ended.
         is_whole: whether a value of a shape is complete; True without a shape.
+        tokens: how many were written; the same whatever else the model does.
         model: who wrote it.
     """
 
@@ -189,6 +190,7 @@ class Generated:
     logprob: float | None
     finish: Finish
     is_whole: bool
+    tokens: int
     model: str
 
 
@@ -201,6 +203,7 @@ class Selected:
         scores: one number an option, by the rule; -inf where it was given up.
         probs: the softmax of the scores.
         logprob: natural log-probability of the option's text; None where the backend can't tell.
+        tokens: of the option.
         model: who chose it.
     """
 
@@ -208,6 +211,7 @@ class Selected:
     scores: tuple[float, ...]
     probs: tuple[float, ...]
     logprob: float | None
+    tokens: int
     model: str
 
 

@@ -146,6 +146,7 @@ class GenerateJob:
         if self.wants_logprobs:
             self._logprobs.append(logprob)
         self._text.push(self._vocabulary.token_bytes[token])
+        self.answer.wrote()
 
     def _jump_forward(self) -> None:
         while self._state is not None and not self._state.is_done() and self._text.stopped_at is None:

@@ -119,7 +119,7 @@ class LocalBackend:
         """The only option: the model is not asked."""
         prompt.extend(option)
         answer: Answer[Selected] = Answer(request)
-        answer.finish(Selected(0, (0.0,), (1.0,), 0.0, self.model))
+        answer.finish(Selected(0, (0.0,), (1.0,), 0.0, len(option), self.model))
         return answer
 
     def score(self, request: Score) -> Answer[Scored]:
@@ -224,6 +224,7 @@ class LocalBackend:
             logprob=found.logprob if wants_logprobs else None,
             finish=found.finish,
             is_whole=found.is_whole,
+            tokens=asked.written,
             model=self.model,
         )
 
@@ -239,6 +240,7 @@ class LocalBackend:
             scores=tuple(choice.scores),
             probs=tuple(choice.probs),
             logprob=_total(logprobs[choice.index]),
+            tokens=len(options[choice.index]),
             model=self.model,
         )
 
@@ -307,6 +309,10 @@ class _Joined(Answer[Result]):
         for one in asked:
             one.on_done = self._settle
         self._settle()
+
+    @property
+    def written(self) -> int:
+        return sum(one.written for one in self._asked)
 
     def _settle(self) -> None:
         fault = next((one.error for one in self._asked if one.error is not None), None)

@@ -151,10 +151,20 @@ class Answer(Generic[Result]):
 
     def __init__(self, request: Paid) -> None:
         self.request = request
+        self._written = 0
         self.result: Result | None = None
         self.error: Exception | None = None
         self.on_done: Callable[[], None] | None = None
         self.on_cancel: Callable[[], None] | None = None
+
+    @property
+    def written(self) -> int:
+        """Tokens of the answer so far, of one that is written token by token."""
+        return self._written
+
+    def wrote(self) -> None:
+        """Another token was written."""
+        self._written += 1
 
     @property
     def is_done(self) -> bool:

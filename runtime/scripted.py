@@ -151,7 +151,7 @@ class ScriptedBackend:
             logprob = sum(line.logprobs, 0.0) if request.wants_logprobs else None
             logprobs = line.logprobs if request.wants_logprobs else ()
             finish = line.finish or ("stop" if request.stop else "end")
-            return Generated(line.text, logprobs, logprob, finish, True, self.model)
+            return Generated(line.text, logprobs, logprob, finish, True, len(line.text.split()), self.model)
 
         return self._answer(request, give)
 
@@ -165,7 +165,9 @@ class ScriptedBackend:
             chosen = [option == line.text for option in request.options]
             scores = tuple(0.0 if one else float("-inf") for one in chosen)
             logprob = sum(line.logprobs, 0.0) if Capability.LOGPROBS in self.capabilities else None
-            return Selected(chosen.index(True), scores, tuple(map(float, chosen)), logprob, self.model)
+            return Selected(
+                chosen.index(True), scores, tuple(map(float, chosen)), logprob, len(line.text.split()), self.model
+            )
 
         return self._answer(request, give)
 

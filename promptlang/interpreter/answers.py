@@ -48,7 +48,8 @@ async def run_gen(machine: Machine, node: GenNode, frame: Frame) -> None:
             wants_logprobs=options.get("logprobs", False) or _is_ranked(machine, frame),
         )
     )
-    result = await _answered(answer)
+    result = await _answered(answer, frame)
+    frame.tokens += result.tokens
     frame.say(result.text, result.logprob)
     frame.run.usage.cut_answers += result.finish == "length"
     value = _read(node, result, frame)
@@ -125,7 +126,8 @@ async def run_select(machine: Machine, node: SelectNode, frame: Frame) -> None:
             on_prompt=frame.on_prompt,
         )
     )
-    result = await _answered(answer)
+    result = await _answered(answer, frame)
+    frame.tokens += result.tokens
     text = texts[result.index]
     frame.say(text, result.logprob)
     frame.run.observer.answer(frame.path, text)
@@ -154,20 +156,23 @@ async def run_score(machine: Machine, node: ScoreNode, frame: Frame) -> None:
     text = frame.text(node.text)
     if not text:
         raise RunError("score needs a text that isn't empty", node.span, frame.path)
-    result = await _answered(machine.backend.score(Score(frame.prompt, text, frame.run.usage, frame.on_prompt)))
+    result = await _answered(machine.backend.score(Score(frame.prompt, text, frame.run.usage, frame.on_prompt)), frame)
     frame.bind(node.target, result.logprob)
 
 
-async def _answered(answer: Answer[Result]) -> Result:
-    """The result of what a backend was asked; who stops waiting for it cancels it."""
+async def _answered(answer: Answer[Result], frame: Frame) -> Result:
+    """The result of what a backend was asked on a prompt; who stops waiting for it cancels it."""
     if not answer.is_done:
         future: Future[None] = Future()
         answer.on_done = lambda: future.resolve(None)
+        frame.answer = answer
         try:
             await future
         except TaskCancelled:
             answer.cancel()
             raise
+        finally:
+            frame.answer = None
     if answer.error is not None:
         raise answer.error
     assert answer.result is not None

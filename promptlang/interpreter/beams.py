@@ -45,6 +45,7 @@ async def beam(machine: Machine, node: BeamNode, frame: Frame, body: PathBody) -
                 parent.prompt.release()
         values = await run_branches(machine, frames, [partial(_survivor, node, size.width, body)] * len(frames))
         frontier = [(child, path) for child, path in zip(frames, values, strict=True) if isinstance(path, PathValue)]
+    frame.tokens += sum(path.tokens for path, _ in frontier if path is not frame)
     best = sorted((path for _, path in frontier if path is not None), key=lambda path: -path.score)
     if not node.keeps_prompts:
         for path in best:
@@ -63,7 +64,7 @@ def _children(
             above = key if number == 0 else parent.key
             child = branch_frame(parent, (*path, label), (*above, f"round {number}", way))
             if number:
-                child.start, child.own = parent.start, set(parent.own)
+                child.start, child.own, child.tokens = parent.start, set(parent.own), parent.tokens
             children.append(child)
     return children
 

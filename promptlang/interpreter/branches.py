@@ -1,9 +1,11 @@
 """The branches of a fork: who lives, who waits at a `keep`, who is pruned."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from promptlang.interpreter.loop import EngineLoop
 from promptlang.interpreter.said import Said, logprob_of, text_of
 from promptlang.interpreter.tasks import Future, Task, TaskCancelled
 from promptlang.runtime.backend import Prompt
@@ -71,10 +73,17 @@ class PathValue(BranchValue):
 
 
 class Branch:
-    """One branch under way."""
+    """One branch under way.
 
-    def __init__(self, group: "BranchGroup", index: int) -> None:
+    Args:
+        group: it is one of.
+        index: its number.
+        tokens: how many the model has written in it so far; None while it waits for a tool.
+    """
+
+    def __init__(self, group: "BranchGroup", index: int, tokens: Callable[[], int | None]) -> None:
         self.index = index
+        self.tokens = tokens
         self.value: BranchValue | None = None
         self.is_waiting = False
         self._group = group
@@ -115,10 +124,15 @@ class Branch:
         finally:
             self.is_waiting = False
 
-    def arrive_first(self, keep: int, count: int) -> None:
-        """Pass `keep first count`; raises Pruned when too late."""
-        if not self._group.arrive_first((keep, self._next_round(keep)), self, count):
-            raise Pruned
+    async def arrive_first(self, keep: int, count: int) -> None:
+        """Wait at `keep first count` until it is clear who comes first; raises Pruned when too late."""
+        key = (keep, self._next_round(keep))
+        self.is_waiting = True
+        try:
+            if not await self._group.arrive_first(key, self, count):
+                raise Pruned
+        finally:
+            self.is_waiting = False
 
     def _next_round(self, keep: int) -> int:
         self._rounds[keep] = self._rounds.get(keep, 0) + 1
@@ -139,18 +153,81 @@ class _Ballot:
             kept.resolve(place < self.count)
 
 
-class BranchGroup:
-    """The branches of one fork."""
+class _Race:
+    """Who comes first at one `keep first`, in one round of it.
 
-    def __init__(self) -> None:
+    The clock is the tokens that the model wrote in a branch; of branches with equally many, the lower index is first.
+    That is the same whatever else the model does meanwhile, so a branch that arrives waits until no other can still
+    arrive before it. Nobody waits for a branch that waits for a tool: how long that takes, no count of tokens says.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._arrived: dict[Branch, tuple[int, int]] = {}
+        self._waiting: dict[Branch, Future[bool]] = {}
+
+    def arrive(self, branch: Branch, kept: Future[bool]) -> None:
+        """A branch is there; `kept` will say whether it is among the first."""
+        place = _place(branch)
+        assert place is not None, "who arrives is here"
+        self._arrived[branch] = place
+        self._waiting[branch] = kept
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._waiting)
+
+    def decide(self, coming: Sequence[Branch]) -> list[Branch]:
+        """Tell those for whom it is clear.
+
+        Args:
+            coming: branches that may still arrive.
+
+        Returns:
+            The branches that are too late, once all that go on are known.
+        """
+        coming = [branch for branch in coming if branch not in self._arrived]
+        earliest = [place for branch in coming if (place := _place(branch)) is not None]
+        for branch, kept in sorted(self._waiting.items(), key=lambda one: self._arrived[one[0]]):
+            place = self._arrived[branch]
+            before = sum(other < place for other in self._arrived.values())
+            if before < self.count and before + sum(other < place for other in earliest) >= self.count:
+                continue
+            del self._waiting[branch]
+            branch.is_waiting = False
+            kept.resolve(before < self.count)
+        is_over = len(self._arrived) - len(self._waiting) >= self.count and not self._waiting
+        return coming if is_over else []
+
+
+def _place(branch: Branch) -> tuple[int, int] | None:
+    """When a branch that is under way arrives at the earliest."""
+    tokens = branch.tokens()
+    return None if tokens is None else (tokens, branch.index)
+
+
+class BranchGroup:
+    """The branches of one fork.
+
+    Args:
+        loop: tells when the model has written more.
+    """
+
+    def __init__(self, loop: EngineLoop) -> None:
         self.branches: list[Branch] = []
+        self._loop = loop
         self._done: Future[None] = Future()
         self._ballots: dict[tuple[int, int], _Ballot] = {}
-        self._arrived: dict[tuple[int, int], list[Branch]] = {}
+        self._races: dict[tuple[int, int], _Race] = {}
 
-    def add(self) -> Branch:
-        """A new branch, the next in order."""
-        branch = Branch(self, len(self.branches))
+    def add(self, tokens: Callable[[], int | None]) -> Branch:
+        """A new branch, the next in order.
+
+        Args:
+            tokens: as a branch's.
+        """
+        branch = Branch(self, len(self.branches), tokens)
         self.branches.append(branch)
         return branch
 
@@ -170,13 +247,35 @@ class BranchGroup:
 
     def settle(self) -> None:
         """Go on where every live branch waits, or end where none lives."""
-        live = [branch for branch in self.branches if branch.is_live]
+        self._review(self._live)
+        live = self._live
         if not live and not self._done.is_done:
             self._done.resolve(None)
         elif live and all(branch.is_waiting for branch in live):
+            if any(race.is_open for race in self._races.values()):
+                self._review([])  # whoever waits elsewhere comes no more before these go on
+                return
             ballots, self._ballots = self._ballots, {}
             for ballot in ballots.values():
                 ballot.decide()
+
+    @property
+    def _live(self) -> list[Branch]:
+        return [branch for branch in self.branches if branch.is_live]
+
+    def _review(self, coming: Sequence[Branch]) -> None:
+        """Tell who comes first, where it is clear."""
+        late = [branch for race in self._races.values() for branch in race.decide(coming)]
+        if any(race.is_open for race in self._races.values()):
+            self._loop.watch(self._look)
+        else:
+            self._loop.unwatch(self._look)
+        for branch in late:
+            branch.cancel()
+
+    def _look(self) -> None:
+        """The model has written more."""
+        self._review(self._live)
 
     async def arrive(self, key: tuple[int, int], branch: Branch, count: int, score: float) -> bool:
         """Whether the branch is among the `count` best at this keep."""
@@ -185,14 +284,9 @@ class BranchGroup:
         self.settle()
         return await kept
 
-    def arrive_first(self, key: tuple[int, int], branch: Branch, count: int) -> bool:
-        """Whether the branch is among the `count` first; the last of them ends all that have not arrived."""
-        arrived = self._arrived.setdefault(key, [])
-        if len(arrived) >= count:
-            return False
-        arrived.append(branch)
-        if len(arrived) == count:
-            for other in self.branches:
-                if other.is_live and other not in arrived:
-                    other.cancel()
-        return True
+    async def arrive_first(self, key: tuple[int, int], branch: Branch, count: int) -> bool:
+        """Whether the branch is among the `count` first at this keep; those that are too late are ended."""
+        kept: Future[bool] = Future()
+        self._races.setdefault(key, _Race(count)).arrive(branch, kept)
+        self.settle()
+        return await kept

@@ -31,6 +31,7 @@ async def fork(machine: Machine, node: ForkNode, frame: Frame, body: BranchBody)
     if node.ends_prompt:
         frame.prompt.release()
     values = await run_branches(machine, frames, [partial(body, index) for index in range(len(frames))])
+    frame.tokens += sum(branch.tokens for branch, value in zip(frames, values, strict=True) if value is not None)
     if frames and not any(values) and not node.allow_none:
         raise RunError(f"keep left no branch of {node.name}; say `or none` where that may be", node.span, frame.path)
     _bind_branches(node, _copied(values, len(items)) if node.is_merged else values, frame)
@@ -112,9 +113,9 @@ async def run_branches(
     Raises:
         RunError: a branch failed; its siblings are cancelled.
     """
-    group = BranchGroup()
+    group = BranchGroup(machine.loop)
     for frame, body in zip(frames, bodies, strict=True):
-        frame.branch = group.add()
+        frame.branch = group.add(partial(_tokens_of, frame))
         task = machine.loop.spawn(_unless_pruned(frame, body))
         frame.run.branches += 1
         task.when_done(partial(_leave, frame.run))
@@ -124,6 +125,10 @@ async def run_branches(
     finally:
         group.cancel()
     return [branch.value for branch in group.branches]
+
+
+def _tokens_of(frame: Frame) -> int | None:
+    return None if frame.is_away else frame.tokens_so_far
 
 
 def _leave(run: Run) -> None:
@@ -187,7 +192,7 @@ async def run_keep(machine: Machine, node: KeepNode, frame: Frame) -> None:
             frame.path,
         )
     if node.kind == "first":
-        branch.arrive_first(node.id, count)
+        await branch.arrive_first(node.id, count)
         return
     assert node.by is not None
     await branch.arrive_best(node.id, count, rank_of(node.by, frame, "keep"))

@@ -45,6 +45,7 @@ class EngineLoop:
         self.threads = Threads()
         self.guests = Guests(self.threads)
         self.is_closed = False
+        self._watching: dict[Callable[[], None], None] = {}
         self._turns = deque(dict.fromkeys(self.backends.values()))
         self._tasks = Loop()
         self._unfinished: dict[Task[Any], None] = {}
@@ -75,6 +76,14 @@ class EngineLoop:
                 task.cancel()
 
         self.wait(self.post(end))
+
+    def watch(self, look: Callable[[], None]) -> None:
+        """Call a function after each pass of a model, until `unwatch`; in the loop."""
+        self._watching[look] = None
+
+    def unwatch(self, look: Callable[[], None]) -> None:
+        """Call it no more."""
+        self._watching.pop(look, None)
 
     def post(self, work: Callable[[], T]) -> Future[T]:
         """Do something that needs the loop to stand still, from any thread: at once where no other thread moves it,
@@ -179,5 +188,7 @@ class EngineLoop:
             backend = self._turns[0]
             self._turns.rotate(-1)
             if backend.step():
+                for look in list(self._watching):
+                    look()
                 return True
         return False

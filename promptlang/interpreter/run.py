@@ -11,6 +11,7 @@ from promptlang.interpreter.observer import SilentObserver, Watched
 from promptlang.interpreter.said import Message, Said, messages_of
 from promptlang.interpreter.tasks import Task
 from promptlang.runtime.backend import Namespace, OnPrompt, Pin, Prompt
+from promptlang.runtime.requests import Answer
 from promptlang.runtime.usage import Usage
 from promptlang.syntax.ast import Expression
 from promptlang.values.expressions import evaluate
@@ -82,8 +83,11 @@ class Frame:
         pending: calls that were started.
         said: the last piece of what was added to the prompt.
         start: what was said when the branch began.
+        answer: what the model is asked here now.
         started: calls that began before their place, by the node that will bind them.
         answers: how many answers were asked for on this prompt.
+        tokens: written by the model here and in the branches that were kept; what it calls does not count.
+        is_away: whether it waits for a tool.
         made: how often each program was called and each fork made, by what the path calls them.
     """
 
@@ -99,6 +103,9 @@ class Frame:
     pending: list[Task[Any]] = field(default_factory=list)
     said: Said = field(default_factory=Said)
     start: Said = field(init=False)
+    answer: Answer[Any] | None = None
+    tokens: int = 0
+    is_away: bool = False
     started: dict[int, Task[Any]] = field(default_factory=dict)
     answers: int = 0
     made: Counter[str] = field(default_factory=Counter)
@@ -138,6 +145,11 @@ class Frame:
         """End the programs that were called here and still run."""
         for task in self.pending:
             task.cancel()
+
+    @property
+    def tokens_so_far(self) -> int:
+        """`tokens`, with those of the answer under way."""
+        return self.tokens + (self.answer.written if self.answer is not None else 0)
 
     def answer_key(self) -> tuple[int | str, ...]:
         """Names the next answer here, for random numbers: the same in every run, whatever else goes on, whatever a

@@ -17,6 +17,7 @@ async def run_tool(machine: Machine, node: ToolNode, frame: Frame) -> None:
     if function is None:
         raise RunError(f"nobody gave a function for the tool `{tool.name}`", node.span, frame.path)
     running = machine.loop.threads.run(lambda: call(tool, function, arguments))
+    frame.is_away = True
     try:
         value = await running
     except TaskCancelled:
@@ -24,4 +25,6 @@ async def run_tool(machine: Machine, node: ToolNode, frame: Frame) -> None:
         raise
     except ToolError as error:
         raise RunError(str(error), node.span, frame.path) from error
+    finally:
+        frame.is_away = False
     frame.bind(node.target, value)
