@@ -11,12 +11,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from io import TextIOWrapper
-from typing import NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from promptlang import __version__
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.cli.sizes import byte_count
 from promptlang.runtime.openmp import spin_briefly
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 
 def main() -> NoReturn:
@@ -49,7 +52,8 @@ def execute(arguments: Sequence[str]) -> int:
     except OSError as error:
         _give_up_stdout()
         if not _is_reader_gone(error):
-            print(f"promptlang: {error}", file=sys.stderr)
+            says = f"stdout can't be written: {error.strerror}" if error.filename is None else error
+            print(f"promptlang: {says}", file=sys.stderr)
         return ExitCode.FAILED
     return code
 
@@ -72,6 +76,10 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message}; see {self.prog} --help")
+
+    def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
+        """Write what was asked for. argparse would pass over a stdout that takes no more."""
+        print(message, end="", file=file, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -46,7 +46,8 @@ def check_cost(files: Sequence[str], style: str, rows: int, pairs: Sequence[str]
         print(as_json(costs))
         return ExitCode.DONE
     for file, inside in costs.items():
-        show(found[file].diagnostics)
+        if found[file].diagnostics:
+            show(found[file].diagnostics)
         for name, estimate in inside.items():
             print_table(file, name, estimate)
     return ExitCode.DONE

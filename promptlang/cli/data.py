@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from promptlang.cli.errors import CommandError
 from promptlang.cli.files import refuse_special
 from promptlang.cli.report import Fault
 from promptlang.session.program import Program
-from promptlang.values.conversion import ArgumentsError
+from promptlang.values.conversion import ArgumentsError, to_json
 
 LARGEST_CELL = 2**31 - 1
 """Characters of a CSV cell: what a long on any system holds."""
@@ -40,6 +41,12 @@ class Row:
     def fault(self, message: str) -> Fault:
         """What is wrong with the row as a whole."""
         return Fault(message, self.file, self.line, 1)
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits that differ where what was read does, wherever it stands."""
+        read = self.read.message if isinstance(self.read, Fault) else to_json(self.read)
+        return blake2b(json.dumps(read, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
 def read_rows(source: str, program: Program, common: Mapping[str, Any]) -> list[Row]:

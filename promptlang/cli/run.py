@@ -1,14 +1,14 @@
 """`promptlang run`: everything that must be right before a model is loaded."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from promptlang.cli.arguments import chosen, common_arguments
 from promptlang.cli.check import checked, show
-from promptlang.cli.data import read_rows
+from promptlang.cli.data import Row, read_rows
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.cli.files import refuse_overwriting
 from promptlang.cli.once import run_once
@@ -132,12 +132,12 @@ class _Command:
 
     def run_rows(self, source: str, common: dict[str, Any]) -> ExitCode:
         rows = read_rows(source, self.program, common)
-        out = self._results(len(rows))
+        out = self._results(rows)
         left = rows if out is None else rows[out.rows :]
         session, runner = self._opened()
         return run_rows(session, runner, left, self._heading, self.output, out)
 
-    def _results(self, rows: int) -> ResultsFile | None:
+    def _results(self, rows: Sequence[Row]) -> ResultsFile | None:
         if self.options.out is None:
             return None
         path = Path(self.options.out)
