@@ -11,15 +11,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from promptlang import __version__
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.cli.sizes import byte_count
 from promptlang.runtime.openmp import spin_briefly
-
-if TYPE_CHECKING:
-    from _typeshed import SupportsWrite
 
 
 def main() -> NoReturn:
@@ -77,7 +74,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message}; see {self.prog} --help")
 
-    def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
+    def _print_message(self, message: str, file: Any = None) -> None:
         """Write what was asked for. argparse would pass over a stdout that takes no more."""
         print(message, end="", file=file, flush=True)
 
