@@ -45,8 +45,7 @@ class Node:
     @property
     def regions(self) -> tuple[Region, ...]:
         """The regions inside, in order."""
-        values = [getattr(self, item.name) for item in fields(self)]
-        return tuple(value for value in values if isinstance(value, Region))
+        return tuple(value for value in vars(self).values() if isinstance(value, Region))
 
 
 @dataclass(frozen=True, kw_only=True)
