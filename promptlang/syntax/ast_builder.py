@@ -36,16 +36,18 @@ class AstBuilder:
         self._lines_in_strings: set[int] = set()
 
     def build(self, whole: Node) -> Any:
-        """The AST of a node and of all inside it."""
+        """The AST of a node and of all inside it. What was built before stays, and a node that is built holds no more
+        of what it was built of."""
         nodes = []
         stack = [whole]
         while stack:
             node = stack.pop()
             nodes.append(node)
-            stack += [child for child in node.children if type(child) is Node]
+            stack += [child for child in node.children if type(child) is Node and child.built is None]
         for node in reversed(nodes):
             children = [child.built if type(child) is Node else child for child in node.children]
             node.built = getattr(self, node.rule)(node, *children)
+            node.children = []
         return whole.built
 
     # Places ------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from functools import cache, partial
 from importlib.resources import files
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -64,11 +63,11 @@ _Value: TypeAlias = Node | Token
 
 
 class _Reduction(NamedTuple):
-    """What a rule does to the stacks: so many values become one."""
+    """What a rule does to the stacks: so many values become one. Without `make`, that is the only one, as it is."""
 
     size: int
     origin: str
-    make: Callable[[list[_Value]], _Value]
+    make: Callable[[list[_Value]], _Value] | None
 
 
 _Actions: TypeAlias = Mapping[str, Any]
@@ -107,11 +106,12 @@ class Tables(dict[int, _Actions]):
         return _Reduction(len(rule.expansion), rule.origin.name, _making(rule, self._callbacks[rule]))
 
 
-def _making(rule: Rule, make: Callable[[list[Any]], Any]) -> Callable[[list[_Value]], _Value]:
-    """How a rule makes its value. A rule that stands for its only child hands it on as it is."""
+def _making(rule: Rule, make: Callable[[list[Any]], Any]) -> Callable[[list[_Value]], _Value] | None:
+    """How a rule makes its value; None for one that stands for its only child, as each level of precedence does that
+    an expression makes no use of."""
     is_handed_on = rule.options.expand1 and not rule.alias and len(rule.expansion) == 1
     if is_handed_on and not rule.expansion[0].is_term and not any(rule.options.empty_indices):
-        return itemgetter(0)
+        return None
     return partial(_placed, make)
 
 
@@ -127,16 +127,18 @@ class Automaton:
 
     Args:
         tables: of what is to be parsed.
+        declared: is told of every declaration, once it is whole: no recovery takes it back.
 
     Attributes:
         states: the stack of states; the last one is the current.
         result: the node of the whole, once the end was taken.
     """
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, declared: Callable[[Node], object]) -> None:
         self.states = [tables.first]
         self.result: Node | None = None
         self._tables = tables
+        self._declared = declared
         self._values: list[_Value] = []
 
     def feed(self, token: Token) -> bool:
@@ -151,14 +153,18 @@ class Automaton:
             if action is None:
                 return False
             size, origin, make = action
-            parts = values[len(values) - size :]
-            if size:
-                del states[-size:]
-                del values[-size:]
-            state = tables[states[-1]][origin]
-            states.append(state)
-            values.append(make(parts))
-            if state == tables.last and kind == "$END":
+            if make is None:
+                states[-1] = tables[states[-2]][origin]
+            else:
+                first = len(values) - size
+                parts = values[first:]
+                del values[first:]
+                del states[first + 1 :]
+                states.append(tables[states[-1]][origin])
+                values.append(make(parts))
+            if origin == "declaration":
+                self._declared(cast(Node, values[-1]))
+            elif states[-1] == tables.last and kind == "$END":
                 self.result = cast(Node, values[-1])
                 return True
 

@@ -7,7 +7,7 @@ takes its place (Johnson, "Yacc: Yet Another Compiler-Compiler", 1975, section 7
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, cast
 
 from lark import Token
@@ -48,9 +48,9 @@ def parse(source: Source) -> Parsed:
 
 def tokenise(source: Source) -> list[Token]:
     """The tokens of a file that has no errors, in order; line breaks and indentation, as blocks have them, included."""
-    reading = _Run(source, "file", TextSlice(source.text, 0, len(source.text)), [])
-    reading.run()
-    return reading.tokens
+    tokens: list[Token] = []
+    _Run(source, "file", TextSlice(source.text, 0, len(source.text)), [], taken=tokens.append).run()
+    return tokens
 
 
 def parse_statements(source: Source) -> tuple[ast.Block, list[Diagnostic]]:
@@ -76,7 +76,7 @@ class _Parser:
     def parse(self, start: str, begin: int = 0, end: int | None = None) -> object:
         """The AST of a stretch; None where nothing could be made of it."""
         text = TextSlice(self._source.text, begin, len(self._source.text) if end is None else end)
-        run = _Run(self._source, start, text, self._diagnostics)
+        run = _Run(self._source, start, text, self._diagnostics, declared=self._builder.build)
         node = run.run()
         if node is None:
             return None
@@ -107,14 +107,28 @@ class _NoToken(Exception):
 class _Run:
     """One run of the parser over one stretch of source.
 
-    Attributes:
-        tokens: what the parser has taken.
+    Args:
+        source: the source.
+        start: what is to be found: `file`, `statements` or `hole`.
+        text: the stretch.
+        diagnostics: what is wrong goes here.
+        taken: is told of each token that the parser has taken.
+        declared: is told of each declaration that is whole.
     """
 
-    def __init__(self, source: Source, start: str, text: TextSlice[str], diagnostics: list[Diagnostic]) -> None:
-        self.tokens: list[Token] = []
+    def __init__(
+        self,
+        source: Source,
+        start: str,
+        text: TextSlice[str],
+        diagnostics: list[Diagnostic],
+        *,
+        taken: Callable[[Token], object] = lambda token: None,
+        declared: Callable[[Node], object] = lambda node: None,
+    ) -> None:
         self._tables = tables(start)
-        self._automaton = Automaton(self._tables)
+        self._automaton = Automaton(self._tables, declared)
+        self._taken = taken
         self._text = text
         self._place = text.start
         self._source = source
@@ -218,7 +232,7 @@ class _Run:
         if not self._automaton.feed(token):
             self._unexpected(token)
             return
-        self.tokens.append(token)
+        self._taken(token)
         if token.type in _LAYOUT:
             self._line = []
         else:
