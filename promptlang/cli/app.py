@@ -22,9 +22,19 @@ from promptlang.runtime.openmp import spin_briefly
 def main() -> NoReturn:
     """The `promptlang` command."""
     spin_briefly()
+    _open_closed()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")  # JSON is, whatever the system's own encoding
     sys.exit(execute(sys.argv[1:]))
+
+
+def _open_closed() -> None:
+    """Where whoever called us closed stdout or stderr, what goes there is dropped. (Python prints what is for a closed
+    stderr on stdout.)"""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - as long as we run
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 def execute(arguments: Sequence[str]) -> int:

@@ -94,6 +94,8 @@ def _refuse_contradictions(options: RunOptions) -> None:
     if options.stream and options.data is not None:
         raise CommandError("--stream shows one conversation; leave it out with --data")
     out = options.out
+    if out in ("", "-"):
+        raise CommandError("--out names a file; for stdout, leave it out")
     if out is not None and (os.path.isdir(out) or not os.path.isdir(os.path.dirname(out) or ".")):
         raise CommandError(f"--out: {out} can't be written: it is a folder, or its folder is missing")
 

@@ -170,6 +170,14 @@ def test_resume_refuses_and_keeps_what_is_no_results_file(text: str, run: Run, o
     assert out.read_text() == text
 
 
+@pytest.mark.parametrize("out_is", ["", "-"])
+def test_out_is_a_file(out_is: str, program: Program, command: Command, tmp_path: Path) -> None:
+    code, printed, err = command("run", program(ASK), "--data", rows_file(tmp_path, "{}"), "--out", out_is)
+    assert (code, printed, len(err.splitlines())) == (2, "", 1)
+    assert "stdout" in err
+    assert not os.path.exists("-")
+
+
 # What is never written over --------------------------------------------------------------------------
 
 LIBRARY = """
@@ -331,6 +339,21 @@ def test_help_that_can_not_be_written_is_one_message(
         monkeypatch.setattr(sys, "stdout", FullDisk(0, descriptor=file.fileno()))
         assert app.execute(arguments) == 1
     assert capsys.readouterr().err == f"promptlang: stdout can't be written: {os.strerror(errno.ENOSPC)}\n"
+
+
+@pytest.mark.parametrize("closed", ["stdout", "stderr"])
+def test_what_is_for_a_closed_stream_is_dropped(
+    closed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, closed, None)
+    for arguments, code in ((["explain", "PL203"], 0), (["explain", "PL999"], 2)):
+        monkeypatch.setattr(sys, "argv", ["promptlang", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            app.main()
+        assert ended.value.code == code
+    out, err = capsys.readouterr()
+    assert (out == "", err == "") == (closed == "stdout", closed == "stderr")
+    assert "PL999" not in out
 
 
 def test_the_cost_of_programs_comes_with_no_other_words(program: Program, command: Command) -> None:
