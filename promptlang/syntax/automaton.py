@@ -7,7 +7,7 @@ than the AST needs.
 import os
 from collections.abc import Callable, Mapping
 from copy import copy
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -112,14 +112,7 @@ def _making(rule: Rule, make: Callable[[list[Any]], Any]) -> Callable[[list[_Val
     is_handed_on = rule.options.expand1 and not rule.alias and len(rule.expansion) == 1
     if is_handed_on and not rule.expansion[0].is_term and not any(rule.options.empty_indices):
         return None
-    return partial(_placed, make)
-
-
-def _placed(make: Callable[[list[Any]], Any], parts: list[_Value]) -> _Value:
-    value: _Value = make(parts)
-    if type(value) is Node:
-        value.stand(parts)
-    return value
+    return make
 
 
 class Automaton:
@@ -161,7 +154,10 @@ class Automaton:
                 del values[first:]
                 del states[first + 1 :]
                 states.append(tables[states[-1]][origin])
-                values.append(make(parts))
+                value = make(parts)
+                if type(value) is Node:
+                    value.stand(parts)
+                values.append(value)
             if origin == "declaration":
                 self._declared(cast(Node, values[-1]))
             elif states[-1] == tables.last and kind == "$END":

@@ -123,7 +123,7 @@ class _Run:
         text: TextSlice[str],
         diagnostics: list[Diagnostic],
         *,
-        taken: Callable[[Token], object] = lambda token: None,
+        taken: Callable[[Token], object] | None = None,
         declared: Callable[[Node], object] = lambda node: None,
     ) -> None:
         self._tables = tables(start)
@@ -190,9 +190,9 @@ class _Run:
         return token.update(value="\n") if ends_text else token
 
     def _token(self, lexer: BasicLexer) -> Token:
-        text, start = self._text, self._place
+        text, start, match = self._text, self._place, lexer.scanner.match
         while start < text.end:
-            found: tuple[str, str] | None = lexer.match(text, start)  # type: ignore[no-untyped-call]
+            found = match(text, start)
             if found is None:
                 raise _NoToken
             value, kind = found
@@ -232,7 +232,8 @@ class _Run:
         if not self._automaton.feed(token):
             self._unexpected(token)
             return
-        self._taken(token)
+        if self._taken is not None:
+            self._taken(token)
         if token.type in _LAYOUT:
             self._line = []
         else:
