@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from io import TextIOWrapper
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from promptlang import __version__
 from promptlang.cli.errors import CommandError, ExitCode
@@ -22,9 +22,19 @@ from promptlang.runtime.openmp import spin_briefly
 def main() -> NoReturn:
     """The `promptlang` command."""
     spin_briefly()
+    _open_closed()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")  # JSON is, whatever the system's own encoding
     sys.exit(execute(sys.argv[1:]))
+
+
+def _open_closed() -> None:
+    """Where whoever called us closed stdout or stderr, what goes there is dropped. (Python prints what is for a closed
+    stderr on stdout.)"""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - as long as we run
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 def execute(arguments: Sequence[str]) -> int:
@@ -49,7 +59,8 @@ def execute(arguments: Sequence[str]) -> int:
     except OSError as error:
         _give_up_stdout()
         if not _is_reader_gone(error):
-            print(f"promptlang: {error}", file=sys.stderr)
+            says = f"stdout can't be written: {error.strerror}" if error.filename is None else error
+            print(f"promptlang: {says}", file=sys.stderr)
         return ExitCode.FAILED
     return code
 
@@ -72,6 +83,10 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message}; see {self.prog} --help")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write what was asked for. argparse would pass over a stdout that takes no more."""
+        print(message, end="", file=file, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -47,7 +47,9 @@ def check_cost(files: Sequence[str], style: str, rows: int, pairs: Sequence[str]
         print(as_json(costs))
         return ExitCode.DONE
     for file, inside in costs.items():
-        show(diagnostics_of(found[file]))
+        diagnostics = diagnostics_of(found[file])
+        if diagnostics:
+            show(diagnostics)
         for name, estimate in inside.items():
             print_table(file, name, estimate)
     return ExitCode.DONE

@@ -3,16 +3,16 @@
 import csv
 import io
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from promptlang.cli.arguments import parse_json
 from promptlang.cli.errors import CommandError
-from promptlang.cli.files import refuse_special
+from promptlang.cli.files import read_stdin, refuse_special
 from promptlang.cli.report import Fault
 from promptlang.session.program import Program
 from promptlang.values.conversion import ArgumentsError
@@ -41,6 +41,12 @@ class Row:
         """What is wrong with the row as a whole."""
         return Fault(message, self.file, self.line, 1)
 
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits that differ where what was read does, wherever it stands."""
+        read = self.read.message if isinstance(self.read, Fault) else self.read
+        return blake2b(json.dumps(read, sort_keys=True).encode(), digest_size=8).hexdigest()
+
 
 def read_rows(source: str, program: Program, common: Mapping[str, Any]) -> list[Row]:
     """All rows of a data file.
@@ -63,7 +69,7 @@ def read_rows(source: str, program: Program, common: Mapping[str, Any]) -> list[
 
 def _bytes(source: str) -> bytes:
     if source == "-":
-        return sys.stdin.buffer.read()
+        return read_stdin()
     refuse_special(source, "--data", "send its lines to stdin, and give --data -")
     try:
         return Path(source).read_bytes()

@@ -1,6 +1,7 @@
 """What commands ask of files before they read or write them."""
 
 import os
+import sys
 from collections.abc import Iterable
 
 from promptlang.cli.errors import CommandError
@@ -19,6 +20,20 @@ def refuse_special(file: str, role: str, fix: str) -> None:
     """
     if os.path.exists(file) and not os.path.isfile(file) and not os.path.isdir(file):
         raise CommandError(f"{role}: {file} is a pipe or a device; {fix}")
+
+
+def read_stdin() -> bytes:
+    """All of stdin.
+
+    Raises:
+        CommandError: it is closed, or can't be read.
+    """
+    if sys.stdin is None:
+        raise CommandError("stdin is closed; send it what `-` stands for")
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise CommandError(f"stdin can't be read: {error.strerror}") from error
 
 
 def refuse_overwriting(out: str, read: Iterable[tuple[str, str]]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from promptlang.cli.check import show
 from promptlang.cli.errors import CommandError, ExitCode
-from promptlang.cli.files import refuse_special
+from promptlang.cli.files import read_stdin, refuse_special
 from promptlang.diagnostics.source import Source
 from promptlang.syntax.formatter.layout import FormatError, format_source
 from promptlang.syntax.loader import LoadError, decode, read_text
@@ -80,7 +80,7 @@ def _laid_out(name: str) -> _Program:
     if name != STDIN:
         refuse_special(name, "the program", "give a file, or - and its text on stdin")
     try:
-        text = decode(sys.stdin.buffer.read(), "<stdin>") if name == STDIN else read_text(Path(name), name)
+        text = decode(read_stdin(), "<stdin>") if name == STDIN else read_text(Path(name), name)
     except LoadError as error:
         raise CommandError(str(error)) from error
     try:

@@ -2,12 +2,13 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from promptlang.cli.data import Row
 from promptlang.cli.errors import CommandError, OutputError
 from promptlang.cli.files import refuse_special
 from promptlang.cli.report import Heading, line_of
@@ -28,13 +29,13 @@ class ResultsFile:
     size: int = 0
 
     @classmethod
-    def resumed(cls, path: Path, heading: Heading, rows: int) -> "ResultsFile":
+    def resumed(cls, path: Path, heading: Heading, rows: Sequence[Row]) -> "ResultsFile":
         """A file to go on with; it is only read.
 
         Args:
             path: where it is, if it is there.
             heading: of the reports that will follow.
-            rows: how many the data has.
+            rows: all of the data. Those behind the ones that were done may be others by now.
 
         Raises:
             CommandError: it can't be read, or does not hold the results of the first rows of the same run.
@@ -47,15 +48,21 @@ class ResultsFile:
         except OSError as error:
             raise CommandError(f"--out: {path} can't be read: {error.strerror}") from error
         *lines, rest = data.split(b"\n")
+        digests = []
         for number, line in enumerate(lines):
-            if not _is_result(line, number, heading):
+            result = _result(line)
+            if not _is_of(result, number, heading):
                 raise _not_ours(path, number, heading)
+            digests.append(result.get("data"))
         if not _may_become(rest, len(lines), heading):
             raise _not_ours(path, len(lines), heading)
-        if len(lines) > rows:
+        if len(lines) > len(rows):
             raise CommandError(
-                f"--resume: {path} holds {len(lines)} results, and the data has {rows} rows; name another"
+                f"--resume: {path} holds {len(lines)} results, and the data has {len(rows)} rows; name another"
             )
+        for row, digest in zip(rows, digests, strict=False):
+            if digest != row.digest:
+                raise _other_data(path, row)
         return cls(path, len(lines), len(data) - len(rest))
 
     def refuse_unwritable(self) -> None:
@@ -98,16 +105,21 @@ def _unwritable(path: Path, error: OSError) -> CommandError:
     return CommandError(f"--out: {path} can't be written: {error.strerror}")
 
 
-def _is_result(line: bytes, number: int, heading: Heading) -> bool:
-    """Whether a line is the result of that row, with that heading."""
+def _result(line: bytes) -> dict[str, Any]:
+    """What a line says of a row; nothing where it is no result."""
     try:
-        row = json.loads(line)
+        result = json.loads(line)
     except (ValueError, RecursionError):
-        return False
+        return {}
+    return result if isinstance(result, dict) else {}
+
+
+def _is_of(result: Mapping[str, Any], number: int, heading: Heading) -> bool:
+    """Whether a result is that of a row by its number, with that heading."""
     wanted = {"row": number, "program": heading.program, "model": heading.model, "seed": heading.seed}
-    if not isinstance(row, dict) or isinstance(row.get("row"), bool) or not wanted.items() <= row.items():
+    if isinstance(result.get("row"), bool) or not wanted.items() <= result.items():
         return False
-    return line_of(row.get("template_options", {})) == line_of(dict(heading.template_options))
+    return line_of(result.get("template_options", {})) == line_of(dict(heading.template_options))
 
 
 def _may_become(rest: bytes, number: int, heading: Heading) -> bool:
@@ -122,6 +134,13 @@ def _not_ours(path: Path, number: int, heading: Heading) -> CommandError:
     return CommandError(
         f"--resume: line {number + 1} of {path} is no result of row {number} of this run ({said}); name another "
         "--out file"
+    )
+
+
+def _other_data(path: Path, row: Row) -> CommandError:
+    return CommandError(
+        f"--resume: line {row.number + 1} of {path} is the result of other arguments than {row.file}:{row.line} has "
+        "now, with --arg and --args; give those of the first run, or name another --out file"
     )
 
 

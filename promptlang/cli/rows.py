@@ -46,8 +46,8 @@ def run_rows(
     try:
         with target as stream, _progress(output, len(rows), to_file=out is not None) as tell:
             writer = RowWriter(stream, "stdout" if out is None else f"--out: {out.path}")
-            for number, report in _reports(session, runner, rows, heading, view):
-                writer.write({"row": number, **report})
+            for row, report in _reports(session, runner, rows, heading, view):
+                writer.write({"row": row.number, **report, "data": row.digest})
                 failed += "error" in report
                 written += 1
                 tell(written)
@@ -72,16 +72,16 @@ def _progress(output: Output, count: int, *, to_file: bool) -> Iterator[Callable
 
 def _reports(
     session: Session, runner: Runner, rows: Sequence[Row], heading: Heading, view: LogView
-) -> Iterator[tuple[int, dict[str, Any]]]:
+) -> Iterator[tuple[Row, dict[str, Any]]]:
     """The report of every row, in order, as soon as it is there."""
     readable = ((row.number, row.read) for row in rows if not isinstance(row.read, Fault))
     ends = runner.rows(readable, observer=view)
     for row in rows:
         if isinstance(row.read, Fault):
-            yield row.number, heading.report(row.read, Usage(), session.weights)
+            yield row, heading.report(row.read, Usage(), session.weights)
         else:
             ended = next(ends)
-            yield row.number, heading.report(_end(row, ended), ended.usage, session.weights)
+            yield row, heading.report(_end(row, ended), ended.usage, session.weights)
 
 
 def _end(row: Row, ended: Ended) -> Outcome | Fault:

@@ -2,14 +2,14 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from promptlang.cli.arguments import chosen, common_arguments, template_options
 from promptlang.cli.check import checked, show
-from promptlang.cli.data import read_rows
+from promptlang.cli.data import Row, read_rows
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.cli.files import refuse_overwriting
 from promptlang.cli.once import run_once
@@ -113,6 +113,8 @@ def _refuse_contradictions(options: RunOptions) -> None:
     if options.stream and options.show_prompt:
         raise CommandError("--stream and --show-prompt both show what is said; leave one out")
     out = options.out
+    if out in ("", "-"):
+        raise CommandError("--out names a file; for stdout, leave it out")
     if out is not None and (os.path.isdir(out) or not os.path.isdir(os.path.dirname(out) or ".")):
         raise CommandError(f"--out: {out} can't be written: it is a folder, or its folder is missing")
 
@@ -159,12 +161,12 @@ class _Command:
 
     def run_rows(self, source: str, common: dict[str, Any]) -> ExitCode:
         rows = read_rows(source, self.program, common)
-        out = self._results(len(rows))
+        out = self._results(rows)
         left = rows if out is None else rows[out.rows :]
         session, runner = self._opened()
         return run_rows(session, runner, left, self._heading, self.output, out, shows_prompts=self.options.show_prompt)
 
-    def _results(self, rows: int) -> ResultsFile | None:
+    def _results(self, rows: Sequence[Row]) -> ResultsFile | None:
         if self.options.out is None:
             return None
         path = Path(self.options.out)

@@ -5,6 +5,7 @@ Regions nest as blocks do. The order in a region is the prompt chain; `reads` an
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from promptlang.diagnostics.source import Span
@@ -45,8 +46,14 @@ class Node:
     @property
     def regions(self) -> tuple[Region, ...]:
         """The regions inside, in order."""
-        values = [getattr(self, item.name) for item in fields(self)]
+        kind: Any = type(self)
+        values = [getattr(self, name) for name in _field_names(kind)]
         return tuple(value for value in values if isinstance(value, Region))
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    return tuple(item.name for item in fields(kind))
 
 
 @dataclass(frozen=True, kw_only=True)

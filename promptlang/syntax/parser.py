@@ -6,18 +6,12 @@ over, and a BROKEN token
 takes its place (Johnson, "Yacc: Yet Another Compiler-Compiler", 1975, section 7).
 """
 
-import os
 import re
-from collections.abc import Iterator
-from functools import cache
-from importlib.resources import files
-from operator import itemgetter
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import NamedTuple, cast
 
-from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedCharacters, UnexpectedToken
-from lark.lexer import BasicLexer, ContextualLexer, LexerState
+from lark import Token
+from lark.lexer import BasicLexer
 from lark.utils import TextSlice
 
 from promptlang.diagnostics import faults
@@ -25,6 +19,7 @@ from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Source, Span
 from promptlang.syntax import ast
 from promptlang.syntax.ast_builder import AstBuilder
+from promptlang.syntax.automaton import Automaton, Node, tables
 from promptlang.syntax.indentation import Indentation, indentation_after
 from promptlang.syntax.limits import MOST_NESTING
 from promptlang.syntax.unexpected import Unexpected, diagnose
@@ -53,9 +48,9 @@ def parse(source: Source) -> Parsed:
 
 def tokenise(source: Source) -> list[Token]:
     """The tokens of a file that has no errors, in order; line breaks and indentation, as blocks have them, included."""
-    reading = _Run(source, "file", TextSlice(source.text, 0, len(source.text)), [])
-    reading.run()
-    return reading.tokens
+    tokens: list[Token] = []
+    _Run(source, "file", TextSlice(source.text, 0, len(source.text)), [], taken=tokens.append).run()
+    return tokens
 
 
 def parse_statements(source: Source) -> tuple[ast.Block, list[Diagnostic]]:
@@ -81,11 +76,11 @@ class _Parser:
     def parse(self, start: str, begin: int = 0, end: int | None = None) -> object:
         """The AST of a stretch; None where nothing could be made of it."""
         text = TextSlice(self._source.text, begin, len(self._source.text) if end is None else end)
-        run = _Run(self._source, start, text, self._diagnostics)
-        tree = run.run()
-        if tree is None:
+        run = _Run(self._source, start, text, self._diagnostics, declared=self._builder.build)
+        node = run.run()
+        if node is None:
             return None
-        parsed = self._builder.transform(tree)
+        parsed = self._builder.build(node)
         too_deep = None if start == "hole" else run.too_deep or _too_deep(parsed)
         if too_deep is not None:
             self._diagnostics.append(faults.too_deep(too_deep, MOST_NESTING))
@@ -101,65 +96,41 @@ def _too_deep(parsed: object) -> Span | None:
     return innermost.span if innermost is not None and depth > MOST_NESTING else None
 
 
-@cache
-def _lark() -> Lark:
-    grammar = files("promptlang.grammar.language").joinpath("promptlang.lark").read_text(encoding="utf-8")
-    lark = Lark(
-        grammar,
-        parser="lalr",
-        lexer="contextual",
-        postlex=Indentation(),
-        start=["file", "statements", "hole"],
-        propagate_positions=True,
-        maybe_placeholders=True,
-        cache=_table_file() or False,
-    )
-    _pass_single_children_on(lark)
-    return lark
-
-
-def _pass_single_children_on(lark: Lark) -> None:
-    """A rule that stands for its only child hands it on. Lark would ask for its place anew, for each level of
-    precedence that an expression does not use."""
-    for rule in lark.rules:
-        is_handed_on = rule.options.expand1 and not rule.alias and len(rule.expansion) == 1
-        if is_handed_on and not rule.expansion[0].is_term and not any(rule.options.empty_indices):
-            lark._callbacks[rule] = itemgetter(0)
-
-
-def _table_file() -> str | None:
-    """Where the parser's tables are kept between runs (making them takes longer than checking a file); None
-    if nowhere."""
-    try:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "promptlang"
-        folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, RuntimeError):
-        return None
-    return str(folder / "grammar.tables") if os.access(folder, os.W_OK) else None
-
-
 class _Abandoned(Exception):
     """A hole that can't be parsed."""
+
+
+class _NoToken(Exception):
+    """No token that is looked for begins here."""
 
 
 class _Run:
     """One run of the parser over one stretch of source.
 
-    Attributes:
-        tokens: what the parser has taken.
+    Args:
+        source: the source.
+        start: what is to be found: `file`, `statements` or `hole`.
+        text: the stretch.
+        diagnostics: what is wrong goes here.
+        taken: is told of each token that the parser has taken.
+        declared: is told of each declaration that is whole.
     """
 
-    def __init__(self, source: Source, start: str, text: TextSlice[str], diagnostics: list[Diagnostic]) -> None:
-        lark = _lark()
-        lexer = lark.parser.lexer.lexer
-        assert isinstance(lexer, ContextualLexer)
-        self.tokens: list[Token] = []
-        self._interactive = lark.parse_interactive(text, start)
-        self._state = self._interactive.parser_state
+    def __init__(
+        self,
+        source: Source,
+        start: str,
+        text: TextSlice[str],
+        diagnostics: list[Diagnostic],
+        *,
+        taken: Callable[[Token], object] | None = None,
+        declared: Callable[[Node], object] = lambda node: None,
+    ) -> None:
+        self._tables = tables(start)
+        self._automaton = Automaton(self._tables, declared)
+        self._taken = taken
         self._text = text
-        self._place = cast(LexerState, self._interactive.lexer_thread.state)
-        self._lexers = cast(dict[int, BasicLexer], lexer.lexers)
-        self._any_lexer = cast(BasicLexer, lexer.root_lexer)
+        self._place = text.start
         self._source = source
         self._is_hole = start == "hole"
         self._diagnostics = diagnostics
@@ -168,14 +139,14 @@ class _Run:
         self._word_end = text.start
         self._is_broken = False
 
-    def run(self) -> Tree[Token] | None:
-        """The tree; None for a hole with an error."""
+    def run(self) -> Node | None:
+        """What was found; None for a hole with an error."""
         try:
             for token in self._indentation.process(self._tokens()):
                 self._feed(token)
             end = Token("$END", "", self._text.end, end_pos=self._text.end)
             self._feed(end)
-            return cast(Tree[Token], self._tree)
+            return self._automaton.result
         except _Abandoned:
             return None
         finally:
@@ -195,14 +166,15 @@ class _Run:
         """Tokens as the parser's state asks for them, BROKEN for broken lines, and a line break at the
         end."""
         last = None
+        lexers, states = self._tables.lexers, self._automaton.states
         while True:
             if self._is_broken:
                 yield from self._rest_of_line()
                 last = None
             try:
-                last = self._next(self._lexers[self._state.position])
+                last = self._next(lexers[states[-1]])
                 yield last
-            except UnexpectedCharacters:
+            except _NoToken:
                 self._unexpected_text()
             except EOFError:
                 if not self._indentation.brackets:
@@ -213,9 +185,22 @@ class _Run:
 
     def _next(self, lexer: BasicLexer) -> Token:
         """The next token. A comment or white space at the end of the text opens and closes no block."""
-        token = lexer.next_token(self._place, self._state)
+        token = self._token(lexer)
         ends_text = token.type == "_NEWLINE" and token.end_pos == self._text.end
         return token.update(value="\n") if ends_text else token
+
+    def _token(self, lexer: BasicLexer) -> Token:
+        text, start, match = self._text, self._place, lexer.scanner.match
+        while start < text.end:
+            found = match(text, start)
+            if found is None:
+                raise _NoToken
+            value, kind = found
+            self._place = start + len(value)
+            if kind not in lexer.ignore_types:
+                return Token(kind, value, start, end_pos=self._place)
+            start = self._place
+        raise EOFError
 
     def _rest_of_line(self) -> Iterator[Token]:
         """Pass over the rest of a broken line; BROKEN takes its place. Brackets may hold line breaks, but not
@@ -225,11 +210,11 @@ class _Run:
         newline = None
         while newline is None:
             try:
-                token = self._next(self._any_lexer)
+                token = self._next(self._tables.any_lexer)
             except EOFError:
                 newline = Token("_NEWLINE", "\n", self._text.end, end_pos=self._text.end)
-            except UnexpectedCharacters:
-                self._move(self._place.line_ctr.char_pos + 1)
+            except _NoToken:
+                self._move(self._place + 1)
             else:
                 self._indentation.count(token)
                 ends = not self._indentation.brackets or len(indentation_after(token)) <= outer
@@ -239,17 +224,16 @@ class _Run:
         yield newline
 
     def _move(self, position: int) -> None:
-        self._place.line_ctr.char_pos = min(position, self._text.end)
+        self._place = min(position, self._text.end)
 
     # Errors ------------------------------------------------------------------------------------------
 
     def _feed(self, token: Token) -> None:
-        try:
-            self._tree = self._state.feed_token(token, is_end=token.type == "$END")
-        except UnexpectedToken:
+        if not self._automaton.feed(token):
             self._unexpected(token)
             return
-        self.tokens.append(token)
+        if self._taken is not None:
+            self._taken(token)
         if token.type in _LAYOUT:
             self._line = []
         else:
@@ -258,10 +242,10 @@ class _Run:
 
     def _unexpected_text(self) -> None:
         """Nothing that may stand here begins here: find out what does."""
-        start = self._place.line_ctr.char_pos
+        start = self._place
         try:
-            token = self._any_lexer.next_token(self._place, self._state)
-        except UnexpectedCharacters:
+            token = self._token(self._tables.any_lexer)
+        except _NoToken:
             self._unreadable(start)
         else:
             self._indentation.count(token)
@@ -286,7 +270,7 @@ class _Run:
 
     def _unexpected(self, token: Token) -> None:
         """Report a token that may not stand here, and get ready to go on."""
-        expected: set[str] = self._interactive.accepts()  # type: ignore[no-untyped-call]
+        expected = self._automaton.accepts()
         if expected == {"_INDENT"} and not self._is_hole:
             self._missing_block(token)
         elif token.type == "_INDENT":
@@ -301,13 +285,11 @@ class _Run:
             self._report_unexpected(token, expected)
             self._break_line()
 
-    def _report_unexpected(self, token: Token, expected: set[str]) -> None:
+    def _report_unexpected(self, token: Token, expected: frozenset[str]) -> None:
         if token.type in _LAYOUT:
             token = Token(token.type, "", self._word_end, end_pos=self._word_end)
         is_top = len(self._indentation.blocks) == 1
-        self._report(
-            diagnose(Unexpected(self._source, tuple(self._line), token, frozenset(expected), is_top, self._is_hole))
-        )
+        self._report(diagnose(Unexpected(self._source, tuple(self._line), token, expected, is_top, self._is_hole)))
 
     def _missing_block(self, token: Token) -> None:
         self._report(faults.missing_block(self._span(self._word_end - 1, self._word_end)))
@@ -315,8 +297,7 @@ class _Run:
             self._replace_line(token)
             return
         self._cut_back()
-        self._state.feed_token(Token("BROKEN", ""))
-        self._state.feed_token(Token("_NEWLINE", ""))
+        self._put(Token("BROKEN", ""), Token("_NEWLINE", ""))
         self._indentation.brackets.clear()
         self._move(token.start_pos or 0)
 
@@ -346,19 +327,20 @@ class _Run:
     def _replace_line(self, token: Token) -> None:
         """Give up the line that ends with this layout token."""
         self._cut_back()
-        self._state.feed_token(Token("BROKEN", ""))
-        if token.type != "_NEWLINE":
-            self._state.feed_token(Token("_NEWLINE", ""))
-        self._tree = self._state.feed_token(token, is_end=token.type == "$END")
+        before = [] if token.type == "_NEWLINE" else [Token("_NEWLINE", "")]
+        self._put(Token("BROKEN", ""), *before, token)
+
+    def _put(self, *tokens: Token) -> None:
+        """Have the parser take tokens in place of a broken line."""
+        for token in tokens:
+            taken = self._automaton.feed(token)
+            assert taken, token.type
 
     def _cut_back(self) -> None:
         """Drop what the parser holds of the current line."""
         if self._is_hole:
             raise _Abandoned
-        states = self._state.parse_conf.states
-        while "BROKEN" not in states[self._state.position]:
-            self._state.state_stack.pop()
-            self._state.value_stack.pop()
+        self._automaton.cut_back("BROKEN")
         self._line = []
 
     def _report(self, diagnostic: Diagnostic) -> None:

@@ -5,11 +5,15 @@ None of them goes deeper into Python's stack for a longer program, only for one 
 
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
+from functools import cache
 from typing import Any
 
 from promptlang.syntax import ast
 
 _PLACES = {"span", "name_span", "source"}
+_GROUPS = (tuple, list)
+_NESTING = (ast.Statement, ast.Expression, ast.TypeExpression)
+_HOLDING = (ast.AstNode, *_GROUPS)
 
 # Expressions -----------------------------------------------------------------------------------------
 
@@ -17,8 +21,14 @@ _PLACES = {"span", "name_span", "source"}
 def parts_of(value: Any) -> list[Any]:
     """What lies right inside an AST node, a tuple or a list; nothing inside anything else."""
     if isinstance(value, ast.AstNode):
-        return [getattr(value, item.name) for item in fields(value) if item.name not in _PLACES]
-    return list(value) if isinstance(value, tuple | list) else []
+        kind: Any = type(value)
+        return [getattr(value, name) for name in _part_names(kind)]
+    return list(value) if isinstance(value, _GROUPS) else []
+
+
+@cache
+def _part_names(kind: Any) -> list[str]:
+    return [item.name for item in fields(kind) if item.name not in _PLACES]
 
 
 def deepest(value: Any) -> tuple[int, ast.AstNode | None]:
@@ -31,11 +41,11 @@ def deepest(value: Any) -> tuple[int, ast.AstNode | None]:
     stack = [(value, 0)]
     while stack:
         value, level = stack.pop()
-        if isinstance(value, ast.Statement | ast.Expression | ast.TypeExpression):
+        if isinstance(value, _NESTING):
             level += 1
             if level > depth:
                 depth, innermost = level, value
-        stack += [(part, level) for part in parts_of(value)]
+        stack += [(part, level) for part in parts_of(value) if isinstance(part, _HOLDING)]
     return depth, innermost
 
 

@@ -16,7 +16,7 @@ from promptlang.cli.app import execute
 def file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A file for programs; costs are counted with the tiny tokenizer."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(cost, "_tokenizer", tiny_tokenizer)
+        patched.setattr(cost, "counting_tokenizer", tiny_tokenizer)
         yield tmp_path_factory.mktemp("mutations") / "program.pl"
 
 

@@ -93,6 +93,53 @@ def test_resume_refuses_results_of_another_program_and_of_more_rows(run: Run, ou
     assert out.read_text() == before
 
 
+def test_resume_goes_on_with_data_that_grew(run: Run, out: Path, tmp_path: Path) -> None:
+    run()
+    before = out.read_text()
+    more = rows_file(tmp_path, *(json.dumps({"question": f"q{i}"}) for i in range(6)), name="more.jsonl")
+    assert run("--resume", data=more)[0] == 0
+    assert out.read_text().startswith(before)
+    assert out.read_text().count("\n") == 6
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"), [(["q0", "other", "q2", "q3"], 2), (["q1", "q0", "q2", "q3"], 1), ([0, "q1", "q2", "q3"], 1)]
+)
+def test_resume_refuses_results_of_other_rows(
+    changed: list[object], line: int, run: Run, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run()
+    before = out.read_text()
+    monkeypatch.setattr(opening, "load", None)  # refused before the model loads
+    other = rows_file(tmp_path, *(json.dumps({"question": text}) for text in changed), name="other.jsonl")
+    code, printed, err = run("--resume", data=other)
+    assert (code, printed, len(err.splitlines())) == (2, "", 1)
+    assert f"line {line} of {out}" in err
+    assert f"{other}:{line}" in err
+    assert out.read_text() == before
+
+
+def test_resume_refuses_results_with_other_arguments_on_the_command_line(
+    program: Program, command: Command, out: Path, tmp_path: Path
+) -> None:
+    text = ASK.replace("question: str", "question: str, tone: str")
+    rows = rows_file(tmp_path, '{"question": "q"}')
+    asked = ["run", program(text), "--data", rows, "--out", str(out), "--arg"]
+    assert command(*asked, "tone=calm")[0] == 0
+    before = out.read_text()
+    assert command(*asked, "tone=loud", "--resume")[0] == 2
+    assert command(*asked, "tone=calm", "--resume")[0] == 0
+    assert out.read_text() == before
+
+
+def test_resume_goes_on_when_rows_say_the_same_in_other_words(run: Run, out: Path, tmp_path: Path) -> None:
+    broken = rows_file(tmp_path, '{"question": "q0"}', "{", name="one.jsonl")
+    run(data=broken)
+    before = out.read_text()
+    assert run("--resume", data=rows_file(tmp_path, "", ' {"question":"q\\u0030"}', "{", name="two.jsonl"))[0] == 0
+    assert out.read_text() == before
+
+
 @pytest.mark.parametrize("order", [[1], [0, 2], [0, 0], [0, 1, 1], [1, 0], [0, 1, 3]])
 def test_resume_refuses_holes_doubles_and_another_order(order: list[int], run: Run, out: Path) -> None:
     run()
@@ -121,6 +168,14 @@ def test_resume_refuses_and_keeps_what_is_no_results_file(text: str, run: Run, o
     assert (code, len(err.splitlines())) == (2, 1)
     assert "line 1" in err
     assert out.read_text() == text
+
+
+@pytest.mark.parametrize("out_is", ["", "-"])
+def test_out_is_a_file(out_is: str, program: Program, command: Command, tmp_path: Path) -> None:
+    code, printed, err = command("run", program(ASK), "--data", rows_file(tmp_path, "{}"), "--out", out_is)
+    assert (code, printed, len(err.splitlines())) == (2, "", 1)
+    assert "stdout" in err
+    assert not os.path.exists("-")
 
 
 # What is never written over --------------------------------------------------------------------------
@@ -274,6 +329,35 @@ def test_a_stdout_that_takes_no_more_is_at_most_one_message(
     captured = capsys.readouterr().err
     assert says in captured
     assert len(captured.splitlines()) == bool(says)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["check", "--help"]])
+def test_help_that_can_not_be_written_is_one_message(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (tmp_path / "stdout").open("w") as file:
+        monkeypatch.setattr(sys, "stdout", FullDisk(0, descriptor=file.fileno()))
+        assert app.execute(arguments) == 1
+    assert capsys.readouterr().err == f"promptlang: stdout can't be written: {os.strerror(errno.ENOSPC)}\n"
+
+
+@pytest.mark.parametrize("closed", ["stdout", "stderr"])
+def test_what_is_for_a_closed_stream_is_dropped(
+    closed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, closed, None)
+    for arguments, code in ((["explain", "PL203"], 0), (["explain", "PL999"], 2)):
+        monkeypatch.setattr(sys, "argv", ["promptlang", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            app.main()
+        assert ended.value.code == code
+    out, err = capsys.readouterr()
+    assert (out == "", err == "") == (closed == "stdout", closed == "stderr")
+    assert "PL999" not in out
+
+
+def test_the_cost_of_programs_comes_with_no_other_words(program: Program, command: Command) -> None:
+    assert command("check", "--cost", program('program f() -> str:\n    return "a"\n'))[2] == ""
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full device")

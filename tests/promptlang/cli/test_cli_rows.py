@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +21,8 @@ def test_rows_come_out_in_order_one_object_a_line(program: Program, command: Com
     assert code == 0, err
     assert [report["row"] for report in reports] == list(range(40))
     assert all(report["result"] == f"q{i}" * (1 + 97 * i % 13) + ":1" for i, report in enumerate(reports))
-    assert all(set(report) == {"row", "program", "result", "variables", "usage", "model", "seed"} for report in reports)
+    keys = {"row", "program", "result", "variables", "usage", "model", "seed", "data"}
+    assert all(set(report) == keys for report in reports)
 
 
 def test_broken_rows_are_errors_in_their_place_and_the_others_go_on(
@@ -167,6 +169,28 @@ def test_a_header_that_can_not_be_read_is_one_message(
     rows = rows_file(tmp_path, header, "a", name="rows.csv")
     code, out, err = command("run", program(ASK), "--data", rows)
     assert (code, out, len(err.splitlines())) == (2, "", 1)
+
+
+@pytest.mark.parametrize("depth", [102, 600, 900, 5000])
+def test_a_row_that_nests_too_deeply_fails_alone(
+    depth: int, program: Program, command: Command, tmp_path: Path
+) -> None:
+    deep = '{"data": ' + "[" * depth + "]" * depth + "}"
+    text = program("program show(data: json) -> json:\n    return data\n")
+    code, printed, err = command("run", text, "--data", rows_file(tmp_path, deep, '{"data": 1}'))
+    first, second = map(json.loads, printed.splitlines())
+    assert (code, second["result"]) == (1, 1), err
+    assert "deep" in first["error"]["message"]
+
+
+@pytest.mark.parametrize("arguments", [["fmt", "-"], ["run", "PROGRAM", "--data", "-"]])
+def test_a_closed_stdin_is_one_message(
+    arguments: list[str], program: Program, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    code, out, err = command(*(program(ASK) if argument == "PROGRAM" else argument for argument in arguments))
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert "stdin" in err
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")

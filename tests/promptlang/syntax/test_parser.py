@@ -1,7 +1,9 @@
 """Source text to AST: strings, layout, words, recovery."""
 
 import string
+import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from promptlang.diagnostics.rendering import render_all, to_json
 from promptlang.diagnostics.source import Source
 from promptlang.syntax import ast
 from promptlang.syntax.loader import load_source
-from promptlang.syntax.parser import parse, parse_statements
+from promptlang.syntax.parser import parse, parse_statements, tokenise
 
 
 def statements(text: str) -> ast.Block:
@@ -22,6 +24,22 @@ def statements(text: str) -> ast.Block:
     block, diagnostics = parse_statements(Source(text))
     assert not diagnostics, render_all(diagnostics)
     return block
+
+
+def calls_to_parse(text: str) -> int:
+    """Calls of Python functions, and resumed generators."""
+    made = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal made
+        made += event == "call"
+
+    sys.setprofile(count)
+    try:
+        parse(Source(text))
+    finally:
+        sys.setprofile(None)
+    return made
 
 
 def statement(text: str) -> Any:
@@ -385,3 +403,16 @@ def test_deep_nesting_is_a_diagnostic_or_fine(text: str) -> None:
 
 def test_nesting_is_refused_by_its_code() -> None:
     assert errors("program p():\n    x = " + "-" * 200 + "1") == [(2, "PL010")]
+
+
+# Work ------------------------------------------------------------------------------------------------
+
+
+def test_a_token_costs_few_calls_however_long_the_file() -> None:
+    program = (
+        'program p{}(a: str, n: int = 1) -> str:\n    user: "${{a}} {}"\n    x = gen(max_tokens=n + 2)\n    return x\n'
+    )
+    short, long = ("".join(program.format(number, number) for number in range(count)) for count in (40, 80))
+    parse(Source(short))  # makes the tables
+    assert calls_to_parse(long) <= 2.1 * calls_to_parse(short)
+    assert calls_to_parse(long) <= 30 * len(tokenise(Source(long)))
