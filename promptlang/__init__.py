@@ -14,10 +14,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from promptlang.api import events as events
     from promptlang.api.any_program import Outcome as Outcome
     from promptlang.api.async_program import AsyncProgram as AsyncProgram
     from promptlang.api.async_prompt import AsyncBranch as AsyncBranch
     from promptlang.api.async_prompt import AsyncPrompt as AsyncPrompt
+    from promptlang.api.async_stream import AsyncStream as AsyncStream
     from promptlang.api.engine import Engine as Engine
     from promptlang.api.engine import default_engine as default_engine
     from promptlang.api.engine import set_default_engine as set_default_engine
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from promptlang.api.prompt import Prompt as Prompt
     from promptlang.api.speech import Answer as Answer
     from promptlang.api.speech import Choice as Choice
+    from promptlang.api.stream import Stream as Stream
 
 __version__ = "0.1.0"
 
@@ -79,19 +82,26 @@ _MODULES = {
     "program": ("Program",),
     "prompt": ("Branch", "Call", "Prompt"),
     "speech": ("Answer", "Choice"),
+    "stream": ("Stream",),
+    "async_stream": ("AsyncStream",),
 }
 """The names that users say, by the module of `promptlang.api` that each is in."""
 
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
+_WHOLE = ("events",)
+"""Modules that users say whole."""
+
+
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _HOMES and name not in _WHOLE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"promptlang.api.{_HOMES[name]}"), name)
+    module = import_module(f"promptlang.api.{_HOMES.get(name, name)}")
+    value = module if name in _WHOLE else getattr(module, name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_HOMES, *_WHOLE])

@@ -8,12 +8,14 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, cast
 
 from promptlang.api.engine import Engine, default_engine
 from promptlang.api.errors import ArgumentsError
+from promptlang.api.events import Event, Recorder
 from promptlang.api.speech import Pending, Speech
 from promptlang.api.strands import Host, Running
 from promptlang.interpreter.observer import Observer, SilentObserver
 from promptlang.interpreter.said import Message
 from promptlang.runtime.usage import Usage
 from promptlang.session.rows import RowsAtOnce
+from promptlang.values.values import Value
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,12 +30,14 @@ class Outcome(Generic[R]):
         variables: of a file's program, by name.
         messages: its conversation, turn by turn.
         usage: its numbers.
+        trace: what happened, in order; of `run` alone.
     """
 
     result: R
     variables: Mapping[str, Any]
     messages: tuple[Message, ...]
     usage: Usage
+    trace: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,11 @@ class AnyProgram(ABC, Generic[P, R]):
     def called_by(self, caller: Speech, /, *args: P.args, **kwargs: P.kwargs) -> Pending[R]:
         """Begin it as a part of another program's run."""
 
+    @property
+    def reader(self) -> Callable[[Value], Any] | None:
+        """Makes values of its variables objects of Python; None where it has no variables."""
+        return None
+
     @abstractmethod
     def _with(self, how: How) -> Self:
         """The same program, run otherwise."""
@@ -152,6 +161,10 @@ class AnyProgram(ABC, Generic[P, R]):
     def engine(self) -> Engine:
         """What it runs on."""
         return self._how.engine or default_engine()
+
+    def recorder(self, tell: Callable[[Event], None]) -> Recorder:
+        """An observer that makes events of what happens in a run."""
+        return Recorder(tell, self.reader)
 
     def _execution(self, start: Start) -> Execution:
         engine = self.engine

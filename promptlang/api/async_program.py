@@ -8,6 +8,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from promptlang.api import async_running
 from promptlang.api.any_program import AnyProgram, Execution, Outcome, Start
 from promptlang.api.async_hosts import TaskHost
+from promptlang.api.async_stream import AsyncStream
 from promptlang.api.strands import Host, Running
 from promptlang.session.rows import ROWS_AT_ONCE
 
@@ -42,6 +43,10 @@ class AsyncProgram(AnyProgram[P, R]):
     async def run(self, *args: P.args, **kwargs: P.kwargs) -> Outcome[R]:
         """Run the program once; see `Program.run`."""
         return await async_running.run(self, args, kwargs)
+
+    def stream(self, *args: P.args, **kwargs: P.kwargs) -> AsyncStream[R]:
+        """Run the program once, and see it happen: `async with ... as run: async for event in run: ...`."""
+        return AsyncStream(self, self.bound(args, kwargs))
 
     def batch(
         self,

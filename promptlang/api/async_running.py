@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 from promptlang.api.any_program import AnyProgram, Outcome, Start, result_of, rows_at_once
 from promptlang.api.async_hosts import TaskHost
+from promptlang.api.events import Event
 from promptlang.interpreter.tasks import Future
 
 P = ParamSpec("P")
@@ -22,13 +24,14 @@ async def run(program: AnyProgram[P, R], args: tuple[Any, ...], kwargs: Mapping[
     """
     bound = program.bound(args, kwargs)
     host = TaskHost(await asyncio.to_thread(program.engine.lead))
-    running = program.begin(lambda: bound, host, Start())
+    trace: list[Event] = []
+    running = program.begin(lambda: bound, host, Start(observer=program.recorder(trace.append)))
     try:
         outcome: Outcome[R] = await host.desk.wait(running.ended)
     except asyncio.CancelledError:
         running.end()
         raise
-    return outcome
+    return replace(outcome, trace=tuple(trace))
 
 
 async def batch(

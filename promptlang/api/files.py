@@ -1,7 +1,7 @@
 """Programs of files and of source text, as functions."""
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -117,6 +117,10 @@ class FileProgram(Program[..., Any]):
                 runner.cancel(started)
         variables = {name: self._read(value) for name, value in outcome.variables.items()}
         return Outcome(self._read(outcome.result), variables, tuple(outcome.messages), execution.usage)
+
+    @property
+    def reader(self) -> Callable[[Value], Any]:
+        return self._read
 
     def _read(self, value: Value) -> Any:
         """A value of the language as one of Python."""

@@ -3,12 +3,16 @@
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextvars import copy_context
+from dataclasses import replace
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from promptlang.api import async_running
 from promptlang.api.any_program import AnyProgram, Execution, How, Outcome, Start, result_of, rows_at_once
+from promptlang.api.async_stream import AsyncStream
+from promptlang.api.events import Event
 from promptlang.api.hub import Hub, current_strand
 from promptlang.api.strands import Host, Running
+from promptlang.api.stream import Stream
 from promptlang.session.rows import ROWS_AT_ONCE
 
 P = ParamSpec("P")
@@ -50,8 +54,13 @@ class Program(AnyProgram[P, R]):
         """
         bound = self.bound(args, kwargs)
         hub = Hub(self.engine.lead())
-        outcome: Outcome[R] = hub.finish(self.begin(lambda: bound, hub, Start()))
-        return outcome
+        trace: list[Event] = []
+        outcome: Outcome[R] = hub.finish(self.begin(lambda: bound, hub, Start(observer=self.recorder(trace.append))))
+        return replace(outcome, trace=tuple(trace))
+
+    def stream(self, *args: P.args, **kwargs: P.kwargs) -> Stream[R]:
+        """Run the program once, and see it happen: `with program.stream(...) as run: for event in run: ...`."""
+        return Stream(self, self.bound(args, kwargs))
 
     # Many rows -----------------------------------------------------------------------------------------------
 
@@ -119,6 +128,10 @@ class Program(AnyProgram[P, R]):
     async def arun(self, *args: P.args, **kwargs: P.kwargs) -> Outcome[R]:
         """As `run`, in an event loop."""
         return await async_running.run(self, args, kwargs)
+
+    def astream(self, *args: P.args, **kwargs: P.kwargs) -> AsyncStream[R]:
+        """As `stream`, in an event loop."""
+        return AsyncStream(self, self.bound(args, kwargs))
 
     def abatch(
         self,

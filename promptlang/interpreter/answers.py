@@ -31,6 +31,7 @@ async def run_gen(machine: Machine, node: GenNode, frame: Frame) -> None:
     if options.get("logprobs", False):
         _need(Capability.LOGPROBS, machine, node, frame)
     stop = options.get("stop", ())
+    frame.run.observer.asked(frame.path, node.shape)
     answer = machine.backend.generate(
         Generate(
             prompt=frame.prompt,
@@ -51,6 +52,7 @@ async def run_gen(machine: Machine, node: GenNode, frame: Frame) -> None:
     result = await _answered(answer, frame)
     frame.tokens += result.tokens
     frame.say(result.text, result.logprob)
+    frame.run.observer.answered(frame.path, result.finish)
     frame.run.usage.cut_answers += result.finish == "length"
     value = _read(node, result, frame)
     frame.bind(node.target, _with_extras(value, result, options.get("logprobs", False)))
@@ -130,7 +132,9 @@ async def run_select(machine: Machine, node: SelectNode, frame: Frame) -> None:
     frame.tokens += result.tokens
     text = texts[result.index]
     frame.say(text, result.logprob)
+    frame.run.observer.asked(frame.path, None)
     frame.run.observer.answer(frame.path, text)
+    frame.run.observer.answered(frame.path, "done")
     extras: dict[str, Value] = {
         "probs": dict(zip(texts, result.probs, strict=True)),
         "scores": dict(zip(texts, result.scores, strict=True)),

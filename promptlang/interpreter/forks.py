@@ -118,6 +118,7 @@ async def run_branches(
         frame.branch = group.add(partial(_tokens_of, frame))
         task = machine.loop.spawn(_unless_pruned(frame, body))
         frame.run.branches += 1
+        frame.run.observer.opened(frame.path)
         task.when_done(partial(_leave, frame.run))
         frame.branch.run(task)
     try:
@@ -216,6 +217,7 @@ async def run_adopt(machine: Machine, node: AdoptNode, frame: Frame) -> None:
     frame.scope.update(branch.scope)
     frame.own.update(branch.fields)
     frame.said = branch.said
+    frame.run.observer.adopted(frame.path, branch.index)
 
 
 def _copied(values: list[BranchValue | None], count: int) -> list[BranchValue | None]:

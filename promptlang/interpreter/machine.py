@@ -88,6 +88,8 @@ class Machine:
             value = frame.scope.get(name)
             if isinstance(value, Future):
                 frame.scope[name] = await value
+                if name in frame.own:
+                    frame.run.observer.bound(frame.path, name, frame.scope[name])
 
     async def join(self, frame: Frame) -> None:
         """Wait for the calls that were started here; every fault is raised, even where nothing reads the value. Calls

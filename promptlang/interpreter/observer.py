@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
+from promptlang.grammar.shapes import Shape
 from promptlang.runtime.backend import OnPrompt, PromptText
-from promptlang.runtime.requests import WatcherError, watching
+from promptlang.runtime.requests import Finish, WatcherError, watching
+from promptlang.values.values import Value
 
 
 class Observer(Protocol):
@@ -34,6 +36,28 @@ class PromptObserver(Protocol):
     """An observer that sees each prompt that a model is asked about, too."""
 
     def prompt(self, row: int, path: tuple[str, ...], prompt: PromptText) -> None: ...
+
+
+@runtime_checkable
+class CloseObserver(Protocol):
+    """An observer that sees where turns, branches and answers begin and end, and what variables hold, too."""
+
+    def turn_ended(self, path: tuple[str, ...]) -> None: ...
+
+    def opened(self, path: tuple[str, ...]) -> None:
+        """A branch begins, or a program that was called."""
+
+    def asked(self, path: tuple[str, ...], shape: Shape | None) -> None:
+        """An answer begins; of no shape where it is free text, or an option."""
+
+    def answered(self, path: tuple[str, ...], finish: Finish) -> None:
+        """The answer is over."""
+
+    def bound(self, path: tuple[str, ...], name: str, value: Value) -> None:
+        """A variable has a value; that of a call, once it is known."""
+
+    def adopted(self, path: tuple[str, ...], index: int) -> None:
+        """The prompt goes on from a branch."""
 
 
 class SilentObserver:
@@ -73,6 +97,7 @@ class Watched:
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
+        self._close = observer if isinstance(observer, CloseObserver) else None
         self.failure: WatcherError | None = None
 
     @contextmanager
@@ -123,3 +148,33 @@ class Watched:
     def log(self, path: tuple[str, ...], text: str) -> None:
         with self._watching() as observer:
             observer.log(path, text)
+
+    def turn_ended(self, path: tuple[str, ...]) -> None:
+        if self._close is not None:
+            with self._watching():
+                self._close.turn_ended(path)
+
+    def opened(self, path: tuple[str, ...]) -> None:
+        if self._close is not None:
+            with self._watching():
+                self._close.opened(path)
+
+    def asked(self, path: tuple[str, ...], shape: Shape | None) -> None:
+        if self._close is not None:
+            with self._watching():
+                self._close.asked(path, shape)
+
+    def answered(self, path: tuple[str, ...], finish: Finish) -> None:
+        if self._close is not None:
+            with self._watching():
+                self._close.answered(path, finish)
+
+    def bound(self, path: tuple[str, ...], name: str, value: Value) -> None:
+        if self._close is not None:
+            with self._watching():
+                self._close.bound(path, name, value)
+
+    def adopted(self, path: tuple[str, ...], index: int) -> None:
+        if self._close is not None:
+            with self._watching():
+                self._close.adopted(path, index)

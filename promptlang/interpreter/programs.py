@@ -57,6 +57,7 @@ async def run_call(machine: Machine, node: CallNode, frame: Frame) -> None:
     arguments = bound(graph, given, node.span, path)
     prompt = machine.new_prompt(frame.run, graph.name)
     callee = Frame(frame.run, graph, prompt, arguments, graph.constants, path, (*frame.key, label))
+    frame.run.observer.opened(path)
     task = machine.loop.spawn(run_program(machine, callee))
     task.when_done(lambda: _ended(frame.run, path))
     frame.pending.append(task)

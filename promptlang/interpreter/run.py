@@ -9,7 +9,7 @@ from promptlang.diagnostics.source import Span
 from promptlang.interpreter.branches import Branch
 from promptlang.interpreter.observer import SilentObserver, Watched
 from promptlang.interpreter.said import Message, Said, messages_of
-from promptlang.interpreter.tasks import Task
+from promptlang.interpreter.tasks import Future, Task
 from promptlang.runtime.backend import Namespace, OnPrompt, Pin, Prompt
 from promptlang.runtime.requests import Answer
 from promptlang.runtime.usage import Usage
@@ -127,6 +127,7 @@ class Frame:
         """End the turn, and take it down."""
         self.said = Said(self.said, turn="", depth=self.said.depth + 1)
         self.prompt.close()
+        self.run.observer.turn_ended(self.path)
 
     def value(self, expression: Expression) -> Any:
         """An expression's value; whatever it reads must be known."""
@@ -183,6 +184,8 @@ class Frame:
         if name is not None:
             self.scope[name] = value
             self.own.add(name)
+            if not isinstance(value, Future):
+                self.run.observer.bound(self.path, name, value)
 
 
 class Checkpoint:
