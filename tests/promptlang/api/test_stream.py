@@ -85,7 +85,7 @@ def test_events_tell_who_said_what_where() -> None:
     }
     kept = [event.path for event in events if isinstance(event, Ended)]
     pruned = [event.path for event in events if isinstance(event, Pruned)]
-    assert len(kept) == 2
+    assert len(kept) == 3, "with what the branches begin with"
     assert len(pruned) == 1
     named = {event.name: event.value for event in events if isinstance(event, Variable) and event.path == ()}
     assert named["other"] == run.result
