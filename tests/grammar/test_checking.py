@@ -135,6 +135,7 @@ def test_the_place_of_what_is_wrong_everywhere_is_found_in_little_work() -> None
         check_shape(Schema(json.dumps(schema), "my.json"))
 
 
+@pytest.mark.slow
 def test_definitions_that_nothing_leads_to_and_remarks_may_be_long() -> None:
     unused = {f"d{number}": {"properties": {str(name): {} for name in range(100)}} for number in range(2000)}
     schema = {"type": "integer", "description": "x" * 2_000_000, "$defs": unused}

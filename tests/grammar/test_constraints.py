@@ -143,6 +143,7 @@ def test_a_length_counts_characters(byte_level: Vocabulary) -> None:
     assert state.is_done()
 
 
+@pytest.mark.slow
 def test_a_pattern_in_a_record_stays_inside_its_quotes(byte_level: Vocabulary) -> None:
     shape = Record("R", (Field("x", Pattern("[^a]*")), Field("y", Int(0, 9))))
     for seed in range(30):

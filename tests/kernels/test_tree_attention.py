@@ -98,6 +98,7 @@ def test_windows_on_the_route_for_other_devices(
     assert difference(*tree, groups, torch.float64, window=window) < 1e-5
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(trees(), st.integers(1, 3), st.sampled_from([None, 2.0]), st.booleans(), st.sampled_from([None, 50]))
 def test_caps_and_sinks(

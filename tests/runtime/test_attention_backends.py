@@ -94,6 +94,7 @@ def test_the_same_engine_runs_on_the_reference(make: Any, family: str) -> None:
     assert (backend.planned, backend.stored, backend.attended) == (passes, 2 * passes, 2 * passes)
 
 
+@pytest.mark.slow
 def test_nothing_above_knows_which_backend_runs() -> None:
     seam = {"promptlang.kernels.backend", "promptlang.kernels.lane"}
     known = {

@@ -154,6 +154,7 @@ def test_a_small_pool_gives_what_a_large_one_gives() -> None:
     assert usage.evicted_tokens > 0
 
 
+@pytest.mark.slow
 def test_a_paused_answer_resumes_exactly() -> None:
     """Short prompts with long answers outgrow the pool together, so some must wait for others."""
     texts = [FOX + name for name in "abcdefgh"]

@@ -100,6 +100,7 @@ def test_min_p_is_relative_to_the_most_likely() -> None:
     assert set(drawn(logits, temperature=1.0, min_p=0.5)) == {5, 6}
 
 
+@pytest.mark.slow
 def test_the_last_bits_of_the_logits_hardly_ever_turn_a_draw() -> None:
     """Batch mates change sums in their last bits; a branch's tokens must not follow."""
     generator = torch.Generator().manual_seed(0)

@@ -306,6 +306,7 @@ def test_the_front_end_takes_time_in_proportion_to_length(program: Callable[[int
     assert front_end_seconds(program(4000)) < 8 * short
 
 
+@pytest.mark.slow
 def test_checking_loads_neither_torch_nor_transformers() -> None:
     example = PROGRAMS / "good" / "everything.pl"
     script = (
@@ -317,6 +318,7 @@ def test_checking_loads_neither_torch_nor_transformers() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_checking_takes_as_many_steps_as_there_are_lines() -> None:
     def steps(number: int) -> int:
         blocks = [

@@ -38,6 +38,7 @@ def test_fragments_that_use_the_next_twice_are_counted_in_place() -> None:
     assert str(MOST_STATEMENTS) in diagnostic.message
 
 
+@pytest.mark.slow
 def test_a_program_may_have_as_many_statements_as_the_limit_says() -> None:
     body = "    log 1\n" * (MOST_STATEMENTS - 2)
     text = f"fragment f():\n    log 1\nprogram p():\n    use f()\n{body}"

@@ -101,6 +101,7 @@ def test_a_union_of_constants_is_narrowed_too() -> None:
     assert codes_of('if d:\n    log d + "a"') == ["PL202"]
 
 
+@pytest.mark.slow
 def test_many_questions_of_many_fields_stay_one_record() -> None:
     """Where ways meet, a record stands once, however it was narrowed on each of them."""
     fields = "".join(f"    f{number}: A | B\n" for number in range(30))

@@ -314,6 +314,7 @@ def test_an_interrupt_of_one_run_is_exit_code_130(program: Program) -> None:
     assert b"Traceback" not in err
 
 
+@pytest.mark.slow
 def test_check_loads_no_model_library(program: Program) -> None:
     code = (
         "import sys\nfrom promptlang.cli.app import execute\n"
@@ -323,6 +324,7 @@ def test_check_loads_no_model_library(program: Program) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_stdout_is_utf_8_whatever_the_system_speaks(program: Program) -> None:
     ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     command = [

@@ -20,6 +20,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield tmp_path_factory.mktemp("mutations") / "program.pl"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["graph"], ["check", "--cost"], ["fmt", "--check"]], ids=" ".join)
 @settings(deadline=None)
 @given(text=mutated_programs())

@@ -250,6 +250,7 @@ def test_an_out_file_that_can_not_be_opened_is_refused_before_the_model_loads(
     assert "can't be written" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["--out", "--data", "FILE", "--args", "--tools", "fmt", "-o"])
 def test_a_name_that_is_too_long_is_one_message(place: str, program: Program, command: Command, tmp_path: Path) -> None:
     long, file = str(tmp_path / ("n" * 300)), program(ASK)
@@ -356,6 +357,7 @@ def test_what_is_for_a_closed_stream_is_dropped(
     assert "PL999" not in out
 
 
+@pytest.mark.slow
 def test_the_cost_of_programs_comes_with_no_other_words(program: Program, command: Command) -> None:
     assert command("check", "--cost", program('program f() -> str:\n    return "a"\n'))[2] == ""
 

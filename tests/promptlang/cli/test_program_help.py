@@ -127,6 +127,7 @@ def test_a_file_that_cannot_run_says_why(
     assert execute(["run", str(tmp_path / "nowhere.pl"), "--help"]) == 2
 
 
+@pytest.mark.slow
 def test_help_loads_no_model_library(file: str) -> None:
     code = (
         "import sys; from promptlang.cli.app import execute; "

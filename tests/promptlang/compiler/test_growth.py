@@ -74,6 +74,7 @@ def calls(text: str) -> int:
     return called
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", [statements, forks, dead_calls, dead_chain, live_calls, chained_programs])
 def test_twice_the_program_costs_twice_as_much(written: Callable[[int], str]) -> None:
     assert calls(written(200)) <= 2.3 * calls(written(100))

@@ -165,6 +165,7 @@ def test_no_call_begins_that_a_guard_would_have_held_back(tmp_path: Path, body: 
     compared(text, tmp_path, *ALONE, tuple(PASSES))
 
 
+@pytest.mark.slow
 def test_a_call_that_begins_early_is_bound_in_its_place(tmp_path: Path) -> None:
     text = """
         program main():

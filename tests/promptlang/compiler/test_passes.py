@@ -626,6 +626,7 @@ PROGRAMS: Sequence[str] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_all_passes_together_change_nothing(run: Runner, program: str) -> None:
     results = [run(program, *names).result for names in ((), *((name,) for name in PASSES), tuple(PASSES))]

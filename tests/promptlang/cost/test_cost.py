@@ -344,6 +344,7 @@ def tiny_is_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cost, "counting_tokenizer", tiny_tokenizer)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny_is_embedded")
 def test_the_command_gives_a_table_and_json(program: Callable[[str], str], capsys: pytest.CaptureFixture[str]) -> None:
     file = program(dedent(FIXED).strip() + "\n")

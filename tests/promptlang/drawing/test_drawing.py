@@ -120,6 +120,7 @@ def test_what_a_pass_took_out_is_shown_with_its_reason() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".dot", ".json"])
 def test_the_command_writes_the_form_that_the_name_ends_in(suffix: str, tmp_path: Path) -> None:
     out = tmp_path / f"drawn{suffix}"
@@ -143,6 +144,7 @@ def test_a_wrong_command_is_told_what_would_be_right(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_without_graphviz_the_command_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -151,6 +153,7 @@ def test_without_graphviz_the_command_says_what_to_install(
     assert "apt-get install graphviz" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_drawing_loads_no_model_library() -> None:
     code = (
         "import sys; from promptlang.cli.app import execute; execute(sys.argv[1:]); "

@@ -46,6 +46,7 @@ def run(tmp_path: Path) -> Runner:
     return Runner(tmp_path)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(1, 4), st.integers(1, 3), st.integers(1, 3), st.integers(0, 100))
 def test_a_beam_is_beam_search(run: Runner, depth: int, width: int, branch: int, seed: int) -> None:

@@ -368,6 +368,7 @@ WIDE = """
     """
 
 
+@pytest.mark.slow
 def test_a_fork_wider_than_the_pool_gives_what_it_gives_with_room(run: Runner) -> None:
     words = [f"fox {number}" for number in range(20)]
     roomy = run(WIDE, words=words)
@@ -607,6 +608,7 @@ def test_the_runs_of_two_tenants_share_nothing_and_those_of_one_share_all(run: R
     assert first.requested_tokens == again.requested_tokens
 
 
+@pytest.mark.slow
 def test_rows_beside_each_other_give_what_each_gives_alone(run: Runner) -> None:
     interpreter = run.interpreter(MIXED, seed=3)
     graph = run.graphs["main"]

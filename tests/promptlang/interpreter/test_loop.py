@@ -84,6 +84,7 @@ def test_waiting_on_one_program_moves_those_of_all_interpreters() -> None:
     engine.check()
 
 
+@pytest.mark.slow
 def test_four_threads_get_what_each_program_gives_alone() -> None:
     engine = tiny_engine()
     loop = EngineLoop(LocalBackend(engine))

@@ -303,6 +303,7 @@ def test_turns_begin_lines_in_the_text_of_a_branch(play: Player) -> None:
     assert played.result == "x\nGo on.\ny"
 
 
+@pytest.mark.slow
 def test_no_model_library_is_loaded() -> None:
     code = (
         "import promptlang.interpreter.interpreter, promptlang.runtime.scripted, sys;"

@@ -263,6 +263,7 @@ def test_a_number_that_no_result_could_write_out_is_refused(sign: int) -> None:
     assert "4300 digits" in fault(text, leave=lambda: [sign * 10**5000]).message
 
 
+@pytest.mark.slow
 def test_what_tools_print_past_python_goes_to_stderr(tmp_path: Path) -> None:
     program, tools = tmp_path / "p.pl", tmp_path / "tools.py"
     program.write_text("tool shout() -> int\n\nprogram main() -> int:\n    x = shout()\n    return x\n")

@@ -376,6 +376,7 @@ def respaced(text: str, tokens: Sequence[Token], changes: dict[int, int], unit: 
     return "".join(pieces)
 
 
+@pytest.mark.slow
 @settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(laid_out_anyhow())
 def test_any_layout_of_a_program_is_formatted_without_loss(text: str) -> None:

@@ -408,6 +408,7 @@ def test_nesting_is_refused_by_its_code() -> None:
 # Work ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_token_costs_few_calls_however_long_the_file() -> None:
     program = (
         'program p{}(a: str, n: int = 1) -> str:\n    user: "${{a}} {}"\n    x = gen(max_tokens=n + 2)\n    return x\n'

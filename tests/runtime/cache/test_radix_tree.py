@@ -374,6 +374,7 @@ def test_many_locks_leave_no_trace_in_the_eviction_queue() -> None:
 # Depth and speed -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_chain_of_five_thousand_nodes_is_inserted_matched_drawn_checked_and_evicted() -> None:
     length = 5000
     tree = make_tree(length)

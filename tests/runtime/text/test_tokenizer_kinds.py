@@ -143,6 +143,7 @@ def test_an_option_at_the_beginning_is_one_that_a_text_may_begin_with(kind: str)
 # Stops -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @settings(deadline=None, max_examples=examples(40))
 @example(seed=123, at=6, length=1, text=" ")
