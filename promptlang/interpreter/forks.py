@@ -31,7 +31,8 @@ async def fork(machine: Machine, node: ForkNode, frame: Frame, body: BranchBody)
     if node.ends_prompt:
         frame.prompt.release()
     values = await run_branches(machine, frames, [partial(body, index) for index in range(len(frames))])
-    frame.tokens += sum(branch.tokens for branch, value in zip(frames, values, strict=True) if value is not None)
+    tokens = sum(branch.tokens for branch, value in zip(frames, values, strict=True) if value is not None)
+    frame.tokens += tokens * len(items) if node.is_merged else tokens  # a pass must not change who comes first
     if frames and not any(values) and not node.allow_none:
         raise RunError(f"keep left no branch of {node.name}; say `or none` where that may be", node.span, frame.path)
     _bind_branches(node, _copied(values, len(items)) if node.is_merged else values, frame)

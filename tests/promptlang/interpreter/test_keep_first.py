@@ -97,6 +97,25 @@ def test_who_waits_for_another_keep_comes_no_more_before_these_go_on() -> None:
     assert found(text, at_once=4) == [[1]] * len(WORDS)
 
 
+def test_copies_of_a_merged_branch_count_as_if_each_had_run() -> None:
+    text = """
+    program main(word: str):
+        "The ${word}"
+        fork n in [0, 1] as all:
+            if n == 0:
+                fork 4 as equal:
+                    x = gen(max_tokens=3, min_tokens=3)
+                y = equal[0].x
+            else:
+                y = gen(max_tokens=6, min_tokens=6)
+            keep first 1
+        return [[one.index, one.y] for one in all]
+    """
+    merged = found(text, at_once=8)
+    assert [[one[0] for one in row] for row in merged] == [[1]] * len(WORDS), "12 tokens come after 6"
+    assert found(text, at_once=8, passes=False) == merged
+
+
 def test_losers_are_ended_before_their_end() -> None:
     text = """
     program main(word: str):
