@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -163,10 +164,8 @@ class Conversation:
             from promptlang.interpreter.loop import RunCancelled
 
             loop.post(task.cancel)
-            try:
+            with suppress(RunCancelled):  # as was asked
                 loop.wait(task)
-            except RunCancelled:
-                pass  # as was asked
             raise
 
     # Going back --------------------------------------------------------------------------------------

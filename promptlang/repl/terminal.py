@@ -93,7 +93,11 @@ def run_terminal(conversation: Conversation, printer: Printer) -> None:
 
     @keys.add("enter", filter=Condition(lambda: not is_complete(session.default_buffer.text)))
     def _(event: KeyPressEvent) -> None:
-        event.current_buffer.newline(copy_margin=True)
+        buffer = event.current_buffer
+        opens = buffer.document.current_line_before_cursor.rstrip().endswith(":")
+        buffer.newline(copy_margin=True)
+        if opens:
+            buffer.insert_text("    ")
 
     @keys.add("enter", filter=Condition(lambda: is_complete(session.default_buffer.text)))
     def _(event: KeyPressEvent) -> None:
