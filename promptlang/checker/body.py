@@ -124,6 +124,16 @@ class BodyChecker:
             self._report_unused()
         self._note_scores()
 
+    def check_next(self, scope: Scope) -> None:
+        """Check the body as statements that follow others, as typed at a prompt.
+
+        Args:
+            scope: the variables so far; takes what the body binds.
+        """
+        self._scope = scope
+        self._block(self._declaration.body, Context())
+        self._note_scores()
+
     def _report(self, diagnostic: Diagnostic) -> None:
         self._diagnostics.append(diagnostic)
 

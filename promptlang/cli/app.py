@@ -94,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"promptlang {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_run(commands)
+    _add_repl(commands)
     _add_check(commands)
     _add_explain(commands)
     _add_fmt(commands)
@@ -163,6 +164,16 @@ def _add_run(commands: "_Commands") -> None:
     run.add_argument("--tools", metavar="FILE.py", help="a Python file with the functions of the program's tools")
     _add_passes(run)
     run.set_defaults(command=_run, show_help=run.print_help)
+
+
+def _add_repl(commands: "_Commands") -> None:
+    repl = commands.add_parser(
+        "repl", help="run statements as they are typed", description="Run statements as typed.", allow_abbrev=False
+    )
+    repl.add_argument("file", metavar="FILE", nargs="?", help="a .pl file whose declarations are known")
+    repl.add_argument("--model", default="embedded", help="`embedded` (default), a hub id, a folder or a .gguf file")
+    repl.add_argument("--seed", type=int, default=0, help="of all random numbers (default: 0)")
+    repl.set_defaults(command=_repl)
 
 
 def _add_check(commands: "_Commands") -> None:
@@ -263,6 +274,12 @@ def _run(options: argparse.Namespace) -> ExitCode:
 
     names = {item.name for item in fields(RunOptions)}
     return run(RunOptions(**{name: value for name, value in vars(options).items() if name in names}))
+
+
+def _repl(options: argparse.Namespace) -> ExitCode:
+    from promptlang.cli.repl import repl
+
+    return repl(options.file, options.model, options.seed)
 
 
 def _check(options: argparse.Namespace) -> ExitCode:

@@ -42,6 +42,11 @@ def lower(checked: Checked) -> dict[str, Graph]:
     return {name: _Lowering(checked, program).graph(name) for name, program in checked.programs.items()}
 
 
+def lower_statements(checked: Checked, block: ast.Block) -> Region:
+    """Statements that stand outside any program, as typed at a prompt, to nodes."""
+    return _Lowering(checked, None).region(block)
+
+
 class _Lowering:
     """One program on its way to a graph."""
 
@@ -57,11 +62,11 @@ class _Lowering:
             parameters=program.declaration.parameters,
             shapes=program.shapes,
             returns=program.returns,
-            body=self._region(program.declaration.body),
+            body=self.region(program.declaration.body),
             constants=dict(program.constants),
         )
 
-    def _region(self, block: Iterable[ast.Statement]) -> Region:
+    def region(self, block: Iterable[ast.Statement]) -> Region:
         nodes: list[Node] = []
         places: list[int] = []
         for statement in block:
@@ -98,7 +103,7 @@ class _Lowering:
             case ast.Text(value=value):
                 return TextNode(text=value, reads=names_in(value), **place)
             case ast.Role(role=role, body=body):
-                return TurnNode(role=role, body=self._region(body), **place)
+                return TurnNode(role=role, body=self.region(body), **place)
             case ast.Ask(target=target, answer=answer):
                 return self._answer(target, answer, place)
             case ast.Assign(target=target, value=value):
@@ -114,14 +119,14 @@ class _Lowering:
                 return ForNode(
                     targets=targets,
                     iterable=iterable,
-                    body=self._region(body),
+                    body=self.region(body),
                     reads=reads,
                     writes=targets,
                     **place,
                 )
             case ast.While(condition=condition, limit=limit, body=body):
                 reads = names_in(condition, limit)
-                return WhileNode(condition=condition, limit=limit, body=self._region(body), reads=reads, **place)
+                return WhileNode(condition=condition, limit=limit, body=self.region(body), reads=reads, **place)
             case ast.Break():
                 return JumpNode(kind="break", **place)
             case ast.Continue():
@@ -187,7 +192,7 @@ class _Lowering:
             parameters=fragment.parameters,
             arguments=_bind(fragment.parameters, statement.arguments),
             constants=dict(fragment.constants),
-            body=self._region(fragment.body),
+            body=self.region(fragment.body),
             reads=names_in(statement.arguments),
             **place,
         )
@@ -196,8 +201,8 @@ class _Lowering:
         conditions = tuple(condition for condition, _ in statement.branches)
         return IfNode(
             conditions=conditions,
-            bodies=tuple(self._region(body) for _, body in statement.branches),
-            otherwise=self._region(statement.otherwise),
+            bodies=tuple(self.region(body) for _, body in statement.branches),
+            otherwise=self.region(statement.otherwise),
             reads=names_in(conditions),
             **place,
         )
@@ -209,7 +214,7 @@ class _Lowering:
             width=statement.width,
             branch=statement.branch,
             by=statement.by,
-            body=self._region(statement.body),
+            body=self.region(statement.body),
             reads=names_in(statement.depth, statement.width, statement.branch, statement.by),
             writes=(statement.name,),
             **place,
@@ -219,7 +224,7 @@ class _Lowering:
         place |= {"name": statement.name, "writes": (statement.name,)}
         if isinstance(statement, ast.ForkArms):
             arms = tuple(arm.name for arm in statement.arms)
-            bodies = tuple(self._region(arm.body) for arm in statement.arms)
+            bodies = tuple(self.region(arm.body) for arm in statement.arms)
             return ForkNode(kind="arms", over=None, targets=(), arms=arms, bodies=bodies, allow_none=False, **place)
         over = statement.count if isinstance(statement, ast.ForkCount) else statement.iterable
         targets = () if isinstance(statement, ast.ForkCount) else statement.targets
@@ -228,7 +233,7 @@ class _Lowering:
             over=over,
             targets=targets,
             arms=(),
-            bodies=(self._region(statement.body),),
+            bodies=(self.region(statement.body),),
             allow_none=statement.allow_none,
             reads=names_in(over),
             **place,

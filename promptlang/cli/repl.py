@@ -1,0 +1,47 @@
+"""`promptlang repl`: the model loads behind the first prompt."""
+
+import sys
+from concurrent.futures import Future
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from promptlang.cli.errors import CommandError, ExitCode
+from promptlang.repl.conversation import Conversation
+from promptlang.repl.known import Known, Refused
+from promptlang.repl.terminal import Printer, run_script, run_terminal
+from promptlang.session.settings import Settings
+from promptlang.syntax.loader import LoadError
+
+if TYPE_CHECKING:
+    from promptlang.interpreter.loop import EngineLoop
+
+
+def repl(file: str | None, model: str, seed: int) -> ExitCode:
+    """Run what is typed, or a script on stdin."""
+    try:
+        known = Known(file)
+    except (LoadError, Refused) as error:
+        raise CommandError(str(error)) from error
+    loading: Future[EngineLoop] = Future()
+    Thread(target=_load, args=(Settings(model), loading), daemon=True).start()
+
+    def loaded() -> "EngineLoop":
+        if not loading.done() and sys.stdout.isatty():
+            print("waiting for the model ...", file=sys.stderr)
+        return loading.result()
+
+    printer = Printer(sys.stdout)
+    conversation = Conversation(known, loaded, printer, seed)
+    if sys.stdin.isatty():
+        run_terminal(conversation, printer)
+        return ExitCode.DONE
+    return ExitCode.DONE if run_script(conversation, sys.stdin.read(), printer) else ExitCode.FAILED
+
+
+def _load(settings: Settings, loading: "Future[EngineLoop]") -> None:
+    try:
+        from promptlang.session.opening import open_loop
+
+        loading.set_result(open_loop(settings)[1])
+    except BaseException as error:
+        loading.set_exception(error)

@@ -1,0 +1,4 @@
+"""Statements that run as they are typed: `known.py` judges them, `conversation.py` runs them, `terminal.py` reads them.
+
+May import: session, interpreter, compiler, checker, values, syntax, diagnostics, runtime.
+"""
