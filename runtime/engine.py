@@ -157,8 +157,13 @@ class Engine:
             job.begin()
         if not answer.is_done:
             self._scheduler.add(job)
-            answer.on_cancel = lambda: self._scheduler.drop(job)
+            answer.on_cancel = lambda: self._drop(job, request)
         return answer
+
+    def _drop(self, job: Job, request: Request) -> None:
+        """End a job that nobody waits for; what was not read of its prompt was not asked for."""
+        request.usage.requested_tokens -= job.unread
+        self._scheduler.drop(job)
 
     def job(self, answer: Answer[Any], request: Request) -> Job:
         """What serves a request."""

@@ -36,6 +36,7 @@ class GenerateJob:
         self._logprobs: list[float] = []
         self._may_end_anywhere = False
         self._pass_began = 0
+        self._read = 0
 
     def begin(self) -> None:
         """Write what the constraint forces before the model is asked; one pass then computes it with the prompt. An
@@ -55,6 +56,11 @@ class GenerateJob:
         return self.sequence.computed >= self._prompt_end - 1 and bool(self._generated)
 
     @property
+    def unread(self) -> int:
+        """Tokens of the prompt that were neither computed nor found in the cache."""
+        return self._prompt_end - max(self._read, min(self.sequence.computed, self._prompt_end))
+
+    @property
     def room_needed(self) -> int:
         """Slots it takes to get going, with nothing of it cached."""
         return self.sequence.pending + GROWTH
@@ -67,6 +73,7 @@ class GenerateJob:
         self._pass_began = lane.start
         end = min(lane.start + len(lane.tokens), self._prompt_end)
         self._request.usage.computed_tokens += max(0, end - lane.start)
+        self._read = max(self._read, end)
         return [lane]
 
     def computed(self) -> None:

@@ -34,6 +34,11 @@ class Job(Protocol):
     def is_decoding(self) -> bool: ...
 
     @property
+    def unread(self) -> int:
+        """Tokens of the prompt that were neither computed nor found in the cache."""
+        ...
+
+    @property
     def room_needed(self) -> int:
         """Slots that it takes to get going, with nothing of it cached."""
         ...

@@ -135,6 +135,11 @@ class ScoreJob:
         return not self.sequence.pending
 
     @property
+    def unread(self) -> int:
+        """Tokens of the prompt that were neither computed nor found in the cache."""
+        return 0 if self._is_opened else self.sequence.pending
+
+    @property
     def room_needed(self) -> int:
         """Slots it takes to get going, with nothing of it cached."""
         return self.sequence.pending + 1

@@ -227,6 +227,19 @@ def test_cancelling_at_any_step_leaves_nothing_behind(cold: dict[str, list[int]]
     assert run(engine, [FOX * 4]) == [cold[FOX * 4]]
 
 
+@pytest.mark.parametrize("steps", range(5))
+def test_what_was_not_read_of_a_prompt_is_not_cached(steps: int) -> None:
+    engine = tiny_engine(tokens_a_step=16)
+    usage = Usage()
+    answer = ask(engine, "the quick brown fox jumps over the lazy dog and on " * 2, usage=usage, max_tokens=4)
+    for _ in range(steps):
+        engine.step()
+    answer.cancel()
+    assert usage.cached_tokens == 0
+    assert usage.requested_tokens == usage.computed_tokens
+    assert (usage.computed_tokens > 0) == (steps > 0)
+
+
 @pytest.mark.parametrize("steps", range(1, 8))
 def test_a_prefill_cancelled_after_any_chunk_leaves_no_trace_in_a_later_answer(
     cold: dict[str, list[int]], steps: int
