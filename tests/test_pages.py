@@ -1,6 +1,7 @@
 """The programs in the reference and the tour are programs."""
 
 import re
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -58,3 +59,22 @@ def test_the_tools_of_the_reference_serve_its_program() -> None:
         LocalBackend(tiny_engine()), graphs, tools=functions_of(tools_of(graphs["shop"], graphs), given)
     )
     assert interpreter.wait(interpreter.start("shop", {"wish": "a cold evening"})).result in ("scarf", "lamp")
+
+
+PROMISES = (DOCS / "promises.md").read_text(encoding="utf-8")
+
+
+def test_every_promise_names_tests_that_are_there() -> None:
+    rows = [line for line in PROMISES.split("\n") if line.startswith("| ") and "---" not in line]
+    named = re.findall(r"\[`(.*?)`\]\(\.\./(.*?)\)", PROMISES)
+    assert len(named) > 30
+    for shown, path in named:
+        assert shown == path
+        assert (DOCS.parent / path).is_file(), path
+    assert all("`tests/" in row or "`promptlang." in row or row.endswith(("held by |", "in the code |")) for row in rows)
+
+
+@pytest.mark.parametrize(("number", "name"), re.findall(r"\| (\d+) \| `(promptlang\..*?)` \|", PROMISES))
+def test_a_limit_of_the_page_is_the_codes(number: str, name: str) -> None:
+    module, _, constant = name.rpartition(".")
+    assert getattr(import_module(module), constant) == int(number)
