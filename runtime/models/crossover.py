@@ -77,8 +77,10 @@ def _key(products: Sequence[LinearByRows], dtype: torch.dtype) -> str:
     """All that the times depend on."""
     widths = sorted({product.width for product in products})
     machine = f"{platform.node()} {platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
+    kinds = sorted({f"{type(product.few).__name__} or {type(product.many).__name__}" for product in products})
     return (
-        f"{machine}, {torch.get_num_threads()} threads, torch {torch.__version__}, {len(products)} of {widths} {dtype}"
+        f"{machine}, {torch.get_num_threads()} threads, torch {torch.__version__}, "
+        f"{len(products)} {' '.join(kinds)} of {widths} {dtype}"
     )
 
 

@@ -16,10 +16,6 @@ from promptlang.runtime.models.linear import (
     can_pack,
 )
 
-FEW_ROWS = 3
-"""Up to this many rows float32's plain layout is the faster one: oneDNN takes 20 to 40 µs a call beside its arithmetic.
-"""
-
 MOST_TWICE = 1 << 30
 """Layers of up to this many bytes are kept in two layouts."""
 
@@ -35,7 +31,7 @@ class Layouts:
         four_bits: keep the layers' weights in four bits for few rows. Then `dtype` is bfloat16 where the processor
             multiplies in it, else float32.
         one_layout: never choose by rows, so that a row's products don't depend on how many rows there are.
-        measure_limit: from how many rows on weights in four bits give way.
+        measure_limit: from how many rows on the layout for many rows is the faster one.
     """
 
     def __init__(
@@ -49,7 +45,7 @@ class Layouts:
         self._four_bits = four_bits
         self._one_layout = one_layout
         self._measure_limit = measure_limit
-        self._limit = RowLimit(FEW_ROWS)
+        self._limit = RowLimit(0)
         self._by_rows: list[LinearByRows] = []
 
     def for_layers(self, weights: Mapping[str, torch.Tensor]) -> MakeProduct:
@@ -76,9 +72,14 @@ class Layouts:
         return self._whole(weight, None)
 
     def settle(self) -> None:
-        """Find the limit between few and many rows, once all products are made."""
-        if self._four_bits and self._by_rows:
-            self._limit.rows = self._measure_limit(self._by_rows, self.dtype)
+        """Find the limit between few and many rows, once all products are made; where one layout of the same numbers
+        is always the faster one, the other goes."""
+        if not self._by_rows:
+            return
+        self._limit.rows = self._measure_limit(self._by_rows, self.dtype)
+        if self._limit.rows == 0 and not self._four_bits:
+            for product in self._by_rows:
+                product.few = product.many
 
     @property
     def description(self) -> str:
@@ -100,12 +101,12 @@ class Layouts:
 
     def _four_bits_and_whole(self, weight: torch.Tensor, bias: torch.Tensor | None) -> Product:
         bias = bias if bias is None else bias.to(self.dtype)
-        product = self._two(weight.shape[1], FourBitLinear(weight, bias), self._whole(weight, bias))
-        self._by_rows.append(product)
-        return product
+        return self._two(weight.shape[1], FourBitLinear(weight, bias), self._whole(weight, bias))
 
     def _two(self, width: int, few: Product, many: Product) -> LinearByRows:
-        return LinearByRows(width, few, many, self._limit)
+        product = LinearByRows(width, few, many, self._limit)
+        self._by_rows.append(product)
+        return product
 
 
 def _fast_dtype() -> torch.dtype:

@@ -108,7 +108,7 @@ def load(
     options = replace(DTYPES[dtype], one_layout=one_layout, device=find_device(device))
     if options.four_bits and options.device != CPU:
         raise ModelError(f"weights in four bits are laid out for the CPU; use bfloat16 on {options.device}")
-    if cache and options.four_bits:
+    if cache and not options.one_layout:
         options = replace(options, kept_in=_measurements())
     with _explained(name):
         source = find_source(name, cache, tell)

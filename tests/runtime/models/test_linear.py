@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from promptlang.runtime.models.crossover import ROWS, kept_limit, measured_limit
-from promptlang.runtime.models.layouts import FEW_ROWS, MOST_TWICE, Layouts
-from promptlang.runtime.models.linear import FourBitLinear, LinearByRows, PackedLinear, RowLimit
+from promptlang.runtime.models.layouts import MOST_TWICE, Layouts
+from promptlang.runtime.models.linear import FourBitLinear, LinearByRows, PackedLinear, PlainLinear, RowLimit
 
 WEIGHT = torch.randn(48, 64, generator=torch.Generator().manual_seed(0))
 BIAS = torch.randn(48, generator=torch.Generator().manual_seed(1))
@@ -27,11 +27,24 @@ def four_bit_weight() -> torch.Tensor:
 
 @pytest.mark.parametrize("bias", [None, BIAS])
 @pytest.mark.parametrize("one_layout", [False, True])
-@pytest.mark.parametrize("rows", [1, FEW_ROWS, FEW_ROWS + 1, 40])
-def test_a_product_equals_torchs_own(bias: torch.Tensor | None, one_layout: bool, rows: int) -> None:
-    product = Layouts(one_layout=one_layout).for_layers({})(WEIGHT, bias)(INPUT[:rows])
+@pytest.mark.parametrize("limit", [0, 3, 32])
+@pytest.mark.parametrize("rows", [1, 3, 4, 40])
+def test_a_product_equals_torchs_own(bias: torch.Tensor | None, one_layout: bool, limit: int, rows: int) -> None:
+    layouts = Layouts(one_layout=one_layout, measure_limit=lambda products, dtype: limit)
+    make = layouts.for_layers({})(WEIGHT, bias)
+    layouts.settle()
+    product = make(INPUT[:rows])
     expected = INPUT[:rows].double() @ WEIGHT.double().T + (0 if bias is None else bias)
     assert torch.allclose(product, expected.float(), atol=1e-5)
+
+
+def test_a_layout_that_is_never_the_faster_one_is_not_kept() -> None:
+    for limit, kinds in ((0, {PackedLinear}), (3, {PlainLinear, PackedLinear})):
+        layouts = Layouts(measure_limit=lambda products, dtype, limit=limit: limit)  # type: ignore[misc]
+        product = layouts.for_layers({})(WEIGHT, None)
+        layouts.settle()
+        assert isinstance(product, LinearByRows)
+        assert {type(product.few), type(product.many)} == kinds
 
 
 @pytest.mark.parametrize("kind", [PackedLinear, FourBitLinear])
