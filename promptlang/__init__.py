@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from promptlang.api import testing as testing
     from promptlang.api.any_program import Outcome as Outcome
     from promptlang.api.async_program import AsyncProgram as AsyncProgram
     from promptlang.api.async_prompt import AsyncBranch as AsyncBranch
@@ -82,16 +83,22 @@ _MODULES = {
 }
 """The names that users say, by the module of `promptlang.api` that each is in."""
 
+_WHOLE = ("testing",)
+"""Modules of `promptlang.api` that users say by their own name."""
+
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name in _WHOLE:
+        value: Any = import_module(f"promptlang.api.{name}")
+    elif name in _HOMES:
+        value = getattr(import_module(f"promptlang.api.{_HOMES[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"promptlang.api.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_HOMES, *_WHOLE])
