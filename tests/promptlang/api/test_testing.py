@@ -1,9 +1,11 @@
 """What users test their programs with: scripts, random answers, a fixture, and no model at all."""
 
+import asyncio
 import os
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -66,6 +68,22 @@ def test_a_script_may_go_by_what_the_prompt_holds() -> None:
     tickets = [{"ticket": ticket} for ticket in ("My bill", "No wifi", "A bill")]
     with pl.testing.answers(answer):
         assert [one.team for one in reply.batch(tickets)] == ["billing", "network", "billing"]
+
+
+def test_a_script_answers_in_other_threads_and_in_event_loops() -> None:
+    @pl.program
+    async def aside(p: pl.AsyncPrompt) -> str:
+        p.text("Ask.")
+        return await p.gen(max_tokens=3)
+
+    def answer(prompt: str) -> str:
+        return "2" if "Rate" in prompt else "billing"
+
+    expected = Reply("billing", 2)
+    with pl.testing.answers(answer), ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(reply, ["A", "B", "C", "D"])) == [expected] * 4
+        assert asyncio.run(reply.acall("A")) == expected
+        assert asyncio.run(aside()) == "billing"
 
 
 def test_what_was_not_asked_for_is_complained_of() -> None:
@@ -187,6 +205,7 @@ def test_left(pl_answers):
         ("-c", "from promptlang.cli.app import main; main()", "run", "examples/chat.pl"),
         ("-c", "import promptlang as pl; pl.load('examples/chat.pl')()"),
         ("-c", "import promptlang as pl; pl.program(lambda p: p.text('a') or p.gen())()"),
+        ("-c", "import promptlang as pl; list(pl.load('examples/chat.pl').batch([{}]))"),
         ("-c", "import asyncio, promptlang as pl; asyncio.run(pl.load('examples/chat.pl').acall())"),
         ("-c", "from promptlang.session.session import Session; Session().open()"),
     ],
