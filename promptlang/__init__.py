@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from promptlang.api import events as events
+    from promptlang.api import testing as testing
     from promptlang.api.any_program import Outcome as Outcome
     from promptlang.api.async_program import AsyncProgram as AsyncProgram
     from promptlang.api.async_prompt import AsyncBranch as AsyncBranch
@@ -87,18 +88,19 @@ _MODULES = {
 }
 """The names that users say, by the module of `promptlang.api` that each is in."""
 
+_WHOLE = ("events", "testing")
+"""Modules of `promptlang.api` that users say by their own name."""
+
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
-_WHOLE = ("events",)
-"""Modules that users say whole."""
-
-
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES and name not in _WHOLE:
+    if name in _WHOLE:
+        value: Any = import_module(f"promptlang.api.{name}")
+    elif name in _HOMES:
+        value = getattr(import_module(f"promptlang.api.{_HOMES[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"promptlang.api.{_HOMES.get(name, name)}")
-    value = module if name in _WHOLE else getattr(module, name)
     globals()[name] = value
     return value
 

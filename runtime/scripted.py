@@ -59,6 +59,11 @@ class Turn:
     text: str
 
 
+def prompt_text(turns: Iterable[Turn]) -> str:
+    """What a prompt holds, a line a turn: `user: How are you?`."""
+    return "\n".join(turn.text if turn.role is None else f"{turn.role}: {turn.text}" for turn in turns)
+
+
 class ScriptedPrompt:
     """A prompt that is only its text.
 
@@ -73,8 +78,8 @@ class ScriptedPrompt:
 
     @property
     def text(self) -> str:
-        """All of it, a line a turn: `user: How are you?`."""
-        return "\n".join(turn.text if turn.role is None else f"{turn.role}: {turn.text}" for turn in self.turns)
+        """All of it; see `prompt_text`."""
+        return prompt_text(self.turns)
 
     def open(self, role: str) -> None:
         self.turns.append(Turn(role, ""))

@@ -3,7 +3,8 @@
 import atexit
 import os
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from threading import Lock
 from types import TracebackType
 from typing import Any
@@ -126,6 +127,19 @@ def set_default_engine(engine: Engine | None) -> None:
     global _default
     with _changing:
         _default = engine
+
+
+@contextmanager
+def as_default(engine: Engine) -> Iterator[None]:
+    """Have programs that are given no engine use this one for a while, in all threads."""
+    global _default
+    with _changing:
+        before, _default = _default, engine
+    try:
+        yield
+    finally:
+        with _changing:
+            _default = before
 
 
 def _forked() -> None:

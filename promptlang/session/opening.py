@@ -1,20 +1,17 @@
-"""What a session needs of a model: the loop of its engine, and interpreters on it.
+"""What a session needs of a model: its engine, and the loop of that.
 
 Importing this loads torch; no other file of this room, nor of the command line, does.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from promptlang.interpreter.host_functions import ToolFunction
-from promptlang.interpreter.interpreter import Interpreter
 from promptlang.interpreter.loop import EngineLoop
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.models.loading import load
 from promptlang.runtime.models.model import ModelError
 from promptlang.runtime.requests import RequestError
-from promptlang.session.program import Program
 from promptlang.session.settings import OpeningError, Settings
 
 
@@ -45,15 +42,3 @@ def open_loop(settings: Settings, progress: Callable[[str], None] | None = None)
         return engine, EngineLoop(LocalBackend(engine))
     except (ModelError, RequestError) as error:
         raise OpeningError(str(error)) from error
-
-
-def interpreter_of(loop: EngineLoop, program: Program, seed: int, tools: Mapping[str, ToolFunction]) -> Interpreter:
-    """What runs a program on a loop, beside others.
-
-    Args:
-        loop: of the session.
-        program: which.
-        seed: of all its random numbers.
-        tools: the functions of its tools, as `Program.functions` gives them.
-    """
-    return Interpreter(loop, program.graphs, seed, tools)

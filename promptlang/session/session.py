@@ -110,9 +110,9 @@ class Session:
         """
         functions = program.functions(tools)
         _, loop = self._open(None, program)
-        from promptlang.session.opening import interpreter_of
+        from promptlang.interpreter.interpreter import Interpreter
 
-        return Runner(program, interpreter_of(loop, program, seed, functions), loop, self.count)
+        return Runner(program, Interpreter(loop, program.graphs, seed, functions), loop, self.count)
 
     def count(self, usage: Usage) -> None:
         """Count a run among those of the session."""
