@@ -22,6 +22,7 @@ from promptlang.runtime.cache.pins import Pin, Pins
 from promptlang.runtime.cache.prefix_cache import Namespace, TokenIds
 from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.slots import SlotAllocator
+from promptlang.runtime.cache.view import CacheView, view
 from promptlang.runtime.generation import GenerateJob
 from promptlang.runtime.models.batch import build_batch
 from promptlang.runtime.models.loading import LoadedModel
@@ -170,6 +171,16 @@ class Engine:
         if isinstance(request, GenerateTokens):
             return GenerateJob(answer, request, self.cache, self.vocabulary)
         return ScoreJob(answer, request, self.cache)
+
+    def view(self) -> CacheView:
+        """What is cached, to be looked at."""
+        return view(self.tree, self._spelled)
+
+    def _spelled(self, tokens: Ordered[int]) -> str:
+        """The text of tokens, control tokens by their names."""
+        names = {token: name for name, token in self.tokenizer.special_tokens.items()}
+        pieces = (names[token].encode() if token in names else self.vocabulary.token_bytes[token] for token in tokens)
+        return b"".join(pieces).decode(errors="replace")
 
     @property
     def start_token(self) -> int:

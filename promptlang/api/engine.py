@@ -7,14 +7,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from promptlang.drawing.cache import dot
+from promptlang.drawing.dot import drawn
 from promptlang.interpreter.loop import EngineLoop
 from promptlang.runtime.usage import Usage
 from promptlang.session.program import Program
 from promptlang.session.runner import Runner
 from promptlang.session.session import Session
 from promptlang.session.settings import Settings
+
+if TYPE_CHECKING:
+    from promptlang.runtime.cache.view import CacheView
 
 
 class Engine:
@@ -82,6 +87,25 @@ class Engine:
     @property
     def is_closed(self) -> bool:
         return self._is_closed
+
+    @property
+    def cache(self) -> "CacheView":
+        """What is cached now, to be looked at: `str()` is a tree of lines, and `cache_svg` a picture."""
+        loop = self.lead()
+        engine = self._session.open()
+
+        def look() -> "CacheView":
+            return engine.view()
+
+        return loop.wait(loop.post(look))
+
+    def cache_svg(self) -> str:
+        """What is cached now, as an SVG document.
+
+        Raises:
+            GraphvizMissingError: there is no Graphviz here.
+        """
+        return drawn(dot(self.cache))
 
     def count(self, usage: Usage) -> None:
         """Count a run among those of the engine."""

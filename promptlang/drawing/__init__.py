@@ -1,4 +1,4 @@
 """How a graph looks: SVG, DOT, JSON and lines.
 
-May import: compiler, compiler.passes, syntax, diagnostics, runtime.models.
+May import: compiler, compiler.passes, syntax, diagnostics, runtime.cache, runtime.models.
 """

@@ -30,13 +30,21 @@ def svg(pictures: Sequence[Picture]) -> str:
     Raises:
         GraphvizMissingError: graphviz's `dot` is not there to draw it.
     """
+    return drawn(dot(pictures))
+
+
+def drawn(text: str) -> str:
+    """A text in DOT as an SVG image.
+
+    Raises:
+        GraphvizMissingError: graphviz's `dot` is not there to draw it.
+    """
     if which("dot") is None:
         raise GraphvizMissingError(
             "an SVG is drawn by graphviz, which is not installed; install it (apt-get install graphviz, "
             "brew install graphviz, or graphviz.org/download), or write a .dot file instead"
         )
-    drawn = subprocess.run(["dot", "-Tsvg"], input=dot(pictures), capture_output=True, text=True, check=True)
-    return drawn.stdout
+    return subprocess.run(["dot", "-Tsvg"], input=text, capture_output=True, text=True, check=True).stdout
 
 
 def dot(pictures: Sequence[Picture]) -> str:
