@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from promptlang.api.prompt import Branch as Branch
     from promptlang.api.prompt import Call as Call
     from promptlang.api.prompt import Prompt as Prompt
+    from promptlang.api.records import Record as Record
     from promptlang.api.speech import Answer as Answer
     from promptlang.api.speech import Choice as Choice
     from promptlang.api.stream import Stream as Stream
@@ -82,6 +83,7 @@ _MODULES = {
     "marks": ("Grammar", "Length", "MaxLength", "Pattern", "Range", "Schema"),
     "program": ("Program",),
     "prompt": ("Branch", "Call", "Prompt"),
+    "records": ("Record",),
     "speech": ("Answer", "Choice"),
     "stream": ("Stream",),
     "async_stream": ("AsyncStream",),

@@ -158,7 +158,7 @@ class AsyncPrompt(Speech):
 
     def adopt(self, branch: "AsyncBranch[Any]", /) -> None:
         """As `Prompt.adopt`."""
-        self._adopt(branch.kept)
+        self._adopt(branch, branch.kept)
 
     def _branch(self, statements: Statements) -> "AsyncBranch[Any]":
         return AsyncBranch(statements, self._tasks)

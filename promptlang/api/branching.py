@@ -35,6 +35,10 @@ def _planned(over: Any, body: Callable[..., Any] | None) -> _Plan:
     raise UsageError(f"a fork goes over a number, items or named functions, not {type(over).__name__}")
 
 
+def _itself(value: Any) -> Any:
+    return value
+
+
 def _with_item(body: Callable[..., Any], item: Any, branch: Speech) -> Any:
     return body(branch, item)
 
@@ -117,4 +121,4 @@ def beam(
             made[id(value.prompt)]._end(value)
         return [made[id(value.prompt)] for value in kept]
 
-    return Pending(prompt._ready().beam(_name(body, name), *size, path, by or float), read)
+    return Pending(prompt._ready().beam(_name(body, name), *size, path, by or _itself), read)

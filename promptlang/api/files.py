@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,7 +14,7 @@ from promptlang.api.errors import ArgumentsError, ChoiceError, ProgramError, Run
 from promptlang.api.graphs import GraphView
 from promptlang.api.hub import current_strand
 from promptlang.api.program import Program
-from promptlang.api.records import to_python
+from promptlang.api.records import Record, file_records, to_python
 from promptlang.api.speech import Pending, Speech
 from promptlang.compiler.graph import Graph
 from promptlang.cost.tokenizer import counting_tokenizer
@@ -26,7 +27,6 @@ from promptlang.interpreter.run import Frame
 from promptlang.session import program as ready
 from promptlang.session.program_file import ProgramFile
 from promptlang.session.rows import ROWS_AT_ONCE
-from promptlang.syntax import ast
 from promptlang.values.conversion import to_json
 from promptlang.values.expressions import evaluate
 from promptlang.values.values import Value
@@ -58,7 +58,12 @@ class FileProgram(Program[..., Any]):
 
     @cached_property
     def __signature__(self) -> inspect.Signature:
-        return inspect.Signature([_parameter(one, self._program.graph) for one in self._program.graph.parameters])
+        return _signature(self._program.graph)
+
+    @property
+    def records(self) -> Mapping[str, type[Record]]:
+        """The classes of its file's records, by name."""
+        return file_records(self._file).classes
 
     # What it is before it runs -------------------------------------------------------------------------------
 
@@ -224,8 +229,19 @@ def _read_again(name: str, text: str | None, program: str, how: How) -> FileProg
     return Programs(file)[program]._with(how)
 
 
-def _parameter(parameter: ast.Parameter, graph: Graph) -> inspect.Parameter:
-    default = inspect.Parameter.empty
-    if parameter.default is not None:
-        default = to_json(evaluate(parameter.default, graph.constants))
-    return inspect.Parameter(parameter.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default)
+def _signature(graph: Graph) -> inspect.Signature:
+    """What a program takes. A parameter that must be given goes by its name behind one that need not be; one that has a
+    keyword of Python for a name can't be shown."""
+    parameters: list[inspect.Parameter] = []
+    kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    has_default = False
+    for one in graph.parameters:
+        default: Any = inspect.Parameter.empty
+        if one.default is not None:
+            default = to_json(evaluate(one.default, graph.constants))
+        elif has_default:
+            kind = inspect.Parameter.KEYWORD_ONLY
+        has_default = has_default or one.default is not None
+        if not iskeyword(one.name):
+            parameters.append(inspect.Parameter(one.name, kind, default=default))
+    return inspect.Signature(parameters)

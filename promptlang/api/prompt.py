@@ -164,7 +164,7 @@ class Prompt(Speech):
 
     def adopt(self, branch: "Branch[Any]", /) -> None:
         """Go on from a branch that was kept: this prompt becomes what the branch's is."""
-        self._adopt(branch.kept)
+        self._adopt(branch, branch.kept)
 
     def _branch(self, statements: Statements) -> "Branch[Any]":
         return Branch(statements, self._host)

@@ -14,10 +14,13 @@ from promptlang.api.statements import Chosen, Statements, Written
 from promptlang.api.strands import Host, beside
 from promptlang.api.templates import filled
 from promptlang.api.types import AnswerType
+from promptlang.diagnostics.rendering import did_you_mean
 from promptlang.interpreter.branches import BranchValue
 from promptlang.interpreter.run import Checkpoint
 from promptlang.interpreter.tasks import Task
 from promptlang.runtime.requests import Finish
+from promptlang.syntax.limits import MOST_RETRIES
+from promptlang.values.options import GEN_OPTIONS, SELECT_OPTIONS, Options
 
 T = TypeVar("T")
 
@@ -163,9 +166,13 @@ class Speech:
         Each begins where the first began; `attempt.require(condition)` ends one that is no good. After the last the
         run fails.
         """
+        if isinstance(retries, bool) or not isinstance(retries, int) or not 0 <= retries <= MOST_RETRIES:
+            raise UsageError(f"attempts needs a count of retries from 0 to {MOST_RETRIES}, not {retries!r}")
         for left in range(retries, -1, -1):
             attempt = Attempt(self, retries, left)
             yield attempt
+            if not attempt.was_entered:
+                raise UsageError("an attempt has a block of its own: `for attempt in p.attempts(3): with attempt: ...`")
             if not attempt.has_failed:
                 return
 
@@ -174,12 +181,15 @@ class Speech:
         """Why the last answer here ended: `stop`, `length`, `end` or `done`."""
         return self._finish
 
-    def _adopt(self, branch: BranchValue) -> None:
-        self._ready().adopt(branch)
+    def _adopt(self, branch: "Speech", kept: BranchValue) -> None:
+        if branch._statements.live is not self._statements.live:
+            raise UsageError("this branch is of another run; a prompt goes on from branches of its own")
+        self._ready().adopt(kept)
 
     # Answers, to be waited for -----------------------------------------------------------------------------
 
     def _gen(self, wanted: AnswerType[T], options: Mapping[str, Any], *, whole: bool) -> Pending[Any]:
+        _refuse_unknown("gen", options, GEN_OPTIONS)
         given = {**options, "logprobs": True} if whole else options
 
         def read(written: Written) -> Any:
@@ -190,6 +200,7 @@ class Speech:
         return Pending(self._ready().gen(wanted.shape, given), read)
 
     def _select(self, options: Any, given: Mapping[str, Any], *, whole: bool) -> Pending[Any]:
+        _refuse_unknown("select", given, SELECT_OPTIONS)
         among = options_of(options)
 
         def read(chosen: Chosen) -> Any:
@@ -263,6 +274,13 @@ class Speech:
         return self._statements
 
 
+def _refuse_unknown(what: str, given: Mapping[str, Any], known: Options) -> None:
+    unknown = next((name for name in given if name not in known), None)
+    if unknown is not None:
+        meant = did_you_mean(unknown, known)
+        raise UsageError(f"{what} has no option {unknown!r}; {meant or 'it takes ' + ', '.join(known)}")
+
+
 _REFUSALS = {
     "forked": "this prompt waits for its branches; a branch extends the prompt that it is given",
     "waiting": "this prompt waits for an answer that was asked for elsewhere; one statement comes after another",
@@ -302,6 +320,11 @@ class Attempt(AbstractContextManager["Attempt"]):
         self._prompt = prompt
         self._left = left
         self._checkpoint: Task[Checkpoint] | None = None
+
+    @property
+    def was_entered(self) -> bool:
+        """Whether its block was run."""
+        return self._checkpoint is not None
 
     def require(self, condition: object, message: str = "what was required is not met") -> None:
         """End this try unless the condition holds: the prompt goes back, and the next one begins.

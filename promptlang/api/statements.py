@@ -217,7 +217,7 @@ class Statements:
         width: int,
         branch: int,
         body: Callable[[Frame], Coroutine[Any, None, Any]],
-        by: Callable[[Any], float],
+        by: Callable[[Any], Any],
     ) -> "Task[list[BranchValue]]":
         """A search in rounds; the value of a path is the field `value` of it."""
         node = BeamNode(
@@ -234,7 +234,7 @@ class Statements:
         async def path(frame: Frame) -> float:
             value = await body(frame)
             frame.bind("value", value)
-            return by(value)
+            return forks.rank_of(_given(by(value)), frame, "beam")
 
         return self.live.spawn(self._branches(node, lambda: beams.beam(self.live.machine, node, self.frame, path)))
 

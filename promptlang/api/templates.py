@@ -8,6 +8,7 @@ from promptlang.api.data import to_data
 from promptlang.api.errors import UsageError
 from promptlang.values.values import render_text
 
+_HALF = re.compile("[\ud800-\udfff]")
 _HOLE = re.compile(r"\\\$|\$\{\s*(\w+)\s*\}")
 
 
@@ -19,8 +20,12 @@ def filled(text: str, values: Mapping[str, Any]) -> str:
         values: by name, one for each hole.
 
     Raises:
-        UsageError: a hole has no value, or a value no hole.
+        UsageError: a hole has no value, or a value no hole; or this is no text.
     """
+    if not isinstance(text, str):
+        raise UsageError(f'a text is a str, not {type(text).__name__}; write it into one: `f"{{value}}"`')
+    if _HALF.search(text):
+        raise UsageError("the text holds half a character (a lone surrogate)")
     if not values:
         return text
     used: set[str] = set()

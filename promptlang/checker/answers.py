@@ -14,32 +14,11 @@ from promptlang.grammar.errors import ConstraintError
 from promptlang.grammar.shapes import Shape, describe
 from promptlang.syntax import ast
 from promptlang.syntax.walk import named
+from promptlang.values.options import GEN_OPTIONS, SELECT_OPTIONS, Options
 from promptlang.values.values import render_text
 
-RULES = ("sum", "mean", "prior", "greedy")
-
-_WHOLE = "a whole number"
-_GEN_OPTIONS: Mapping[str, tuple[Shape, str]] = {
-    "max_tokens": (shapes.Int(1), f"{_WHOLE}, at least 1"),
-    "min_tokens": (shapes.Int(0), f"{_WHOLE}, at least 0"),
-    "stop": (shapes.Union((shapes.Str(), shapes.List(shapes.Str()))), "a text that isn't empty, or a list of them"),
-    "temperature": (shapes.Float(0), "a number, at least 0"),
-    "top_p": (shapes.Float(0, 1), "a number from 0 to 1"),
-    "top_k": (shapes.Int(0), f"{_WHOLE}, at least 0"),
-    "min_p": (shapes.Float(0, 1), "a number from 0 to 1"),
-    "repetition_penalty": (shapes.Float(1e-9), "a number above 0"),
-    "seed": (shapes.Int(), _WHOLE),
-    "heal": (shapes.Bool(), "true or false"),
-    "logprobs": (shapes.Bool(), "true or false"),
-    "pretty": (shapes.Bool(), "true or false"),
-}
 _GEN_EXTRAS: Mapping[str, Shape] = {"logprobs": shapes.List(shapes.Float())}
 _SELECT_EXTRAS: Mapping[str, Shape] = dict.fromkeys(("probs", "scores"), shapes.Dict(shapes.Float()))
-_SELECT_OPTIONS: Mapping[str, tuple[Shape, str]] = {
-    "by": (shapes.Union(tuple(map(shapes.Constant, RULES))), "one of " + ", ".join(f'"{rule}"' for rule in RULES)),
-    "temperature": (shapes.Float(0), "a number, at least 0"),
-    "heal": (shapes.Bool(), "true or false"),
-}
 
 
 class AnswerChecker:
@@ -69,7 +48,7 @@ class AnswerChecker:
         self._diagnostics.append(diagnostic)
 
     def _gen(self, gen: ast.Gen, scope: Scope) -> Static:
-        self._options("gen", gen.options, _GEN_OPTIONS, scope)
+        self._options("gen", gen.options, GEN_OPTIONS, scope)
         self._check_tokens(gen.options)
         shape: Shape = shapes.Str()
         if gen.type is not None:
@@ -109,9 +88,7 @@ class AnswerChecker:
         except ConstraintError as error:
             self._report(faults.bad_constraint(written.span, str(error)))
 
-    def _options(
-        self, what: str, options: Sequence[ast.Argument], known: Mapping[str, tuple[Shape, str]], scope: Scope
-    ) -> None:
+    def _options(self, what: str, options: Sequence[ast.Argument], known: Options, scope: Scope) -> None:
         seen: set[str] = set()
         for option in options:
             assert option.name is not None
@@ -120,15 +97,17 @@ class AnswerChecker:
                 self._report(faults.argument_twice(option.span, f"`{what}`", option.name))
             elif option.name not in known:
                 self._report(faults.unknown_option(option.span, what, option.name, known))
-            elif not may_be(found, known[option.name][0]) or (option.name == "stop" and _has_empty(found)):
-                self._report(faults.bad_option(option.value.span, option.name, known[option.name][1], name_of(found)))
+            elif not may_be(found, known[option.name].shape) or (option.name == "stop" and _has_empty(found)):
+                self._report(
+                    faults.bad_option(option.value.span, option.name, known[option.name].wanted, name_of(found))
+                )
             seen.add(option.name)
 
     # Select ------------------------------------------------------------------------------------------
 
     def _select(self, select: ast.Select, scope: Scope) -> Static:
         listed = next((option for option in select.options if option.name == "options"), None)
-        self._options("select", [option for option in select.options if option is not listed], _SELECT_OPTIONS, scope)
+        self._options("select", [option for option in select.options if option is not listed], SELECT_OPTIONS, scope)
         texts = [text for choice in select.choices if (text := self._choice(choice, scope)) is not None]
         self._check_texts(texts)
         if listed is not None:

@@ -13,6 +13,7 @@ from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.requests import Answer
 from promptlang.runtime.sampler import Sampling
 from promptlang.values.conversion import from_json
+from promptlang.values.options import GEN_OPTIONS, SELECT_OPTIONS, Options, refusal
 from promptlang.values.values import Value, answered, render_text
 
 DEFAULT_MAX_TOKENS = 256
@@ -26,6 +27,7 @@ Result = TypeVar("Result")
 
 async def run_gen(machine: Machine, node: GenNode, frame: Frame) -> None:
     options = {name: frame.value(value) for name, value in node.options.items()}
+    _refuse(GEN_OPTIONS, options, node, frame)
     if node.shape not in (None, Str()):
         _need(Capability.SHAPES, machine, node, frame)
     if options.get("logprobs", False):
@@ -85,6 +87,17 @@ def _need(capability: Capability, machine: Machine, node: Node, frame: Frame) ->
         )
 
 
+def _refuse(known: Options, options: dict[str, Any], node: Node, frame: Frame) -> None:
+    """Refuse options that have no meaning.
+
+    Raises:
+        RunError: one has none.
+    """
+    why = refusal(known, options)
+    if why is not None:
+        raise RunError(why, node.span, frame.path)
+
+
 def _is_ranked(machine: Machine, frame: Frame) -> bool:
     """Whether someone may ask how likely the branch is."""
     return frame.branch is not None and Capability.LOGPROBS in machine.backend.capabilities
@@ -113,6 +126,7 @@ async def run_select(machine: Machine, node: SelectNode, frame: Frame) -> None:
     if node.reads_scores:
         _need(Capability.LOGPROBS, machine, node, frame)
     options = {name: frame.value(value) for name, value in node.options.items()}
+    _refuse(SELECT_OPTIONS, {name: value for name, value in options.items() if name != "options"}, node, frame)
     values = options["options"] if "options" in options else [frame.value(choice) for choice in node.choices]
     texts = _option_texts(node, values, frame)
     answer = machine.backend.select(

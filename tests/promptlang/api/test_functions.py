@@ -90,11 +90,59 @@ def test_options_collide_with_no_parameter() -> None:
         (lambda p: p.fork(2, lambda b: p.text("from the parent")), "branch"),
         (lambda p: p.adopt(p.fork(2, lambda b: b.keep())[0]), "keep"),
         (lambda p: p.fork(1, lambda b: b.value), "over"),
+        (lambda p: p.gen(max_token=3), "max_tokens"),
+        (lambda p: p.select(["a"], temprature=1), "temperature"),
+        (lambda p: [p.text("a") for _ in p.attempts(3)], "block"),
+        (lambda p: list(p.attempts(-1)), "retries"),
+        (lambda p: p.text(3), "str"),
+        (lambda p: p.user("\ud83d"), "half a character"),
     ],
 )
 def test_what_can_not_stand_is_refused(say: Any, said: str) -> None:
     with pytest.raises(pl.UsageError, match=said):
         pl.program(say)()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_tokens": 0},
+        {"max_tokens": True},
+        {"max_tokens": 2.5},
+        {"min_tokens": 3, "max_tokens": 2},
+        {"temperature": float("nan")},
+        {"temperature": -1},
+        {"top_p": 1.5},
+        {"repetition_penalty": 0},
+        {"stop": ["a", ""]},
+        {"stop": 3},
+        {"seed": object()},
+    ],
+)
+def test_an_option_without_a_meaning_is_refused_by_name(options: dict[str, Any]) -> None:
+    @pl.program
+    def bad(p: pl.Prompt) -> str:
+        p.text("a")
+        return p.gen(**options)
+
+    with pytest.raises(pl.RunError, match=next(iter(options))):
+        bad()
+
+
+def test_a_branch_of_another_run_is_not_adopted() -> None:
+    kept: list[pl.Branch] = []
+
+    @pl.program
+    def first(p: pl.Prompt) -> None:
+        kept.extend(p.fork(1, lambda b: b.text("a")))
+
+    @pl.program
+    def second(p: pl.Prompt) -> None:
+        p.adopt(kept[0])
+
+    first()
+    with pytest.raises(pl.UsageError, match="another run"):
+        second()
 
 
 def test_roles_do_not_nest() -> None:

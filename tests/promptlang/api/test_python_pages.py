@@ -13,8 +13,8 @@ from places import DOCS, EXAMPLES
 
 import promptlang as pl
 from promptlang.api.statements import GenOptions, SelectOptions
-from promptlang.checker import answers
 from promptlang.syntax import ast
+from promptlang.values import options as known
 
 PAGE = (DOCS / "python.md").read_text(encoding="utf-8")
 TABLE = PAGE[PAGE.index("\n## Both sides\n") :]
@@ -84,8 +84,8 @@ def test_the_table_has_every_statement_of_python_and_no_other() -> None:
 
 def test_the_table_has_every_option() -> None:
     for name, options, of_the_language in (
-        ("gen", GenOptions, answers._GEN_OPTIONS),
-        ("select", SelectOptions, answers._SELECT_OPTIONS),
+        ("gen", GenOptions, known.GEN_OPTIONS),
+        ("select", SelectOptions, known.SELECT_OPTIONS),
     ):
         [row] = [row for row in rows() if f"p.{name}(" in row[1]]
         said = set(re.findall(r"`(\w+)`", row[2].partition(";")[0]))
