@@ -14,7 +14,7 @@ from promptlang.api.errors import ArgumentsError, ChoiceError, ProgramError, Run
 from promptlang.api.graphs import GraphView
 from promptlang.api.hub import current_strand
 from promptlang.api.program import Program
-from promptlang.api.records import Record, file_records, to_python
+from promptlang.api.records import RecordClass, file_records, to_python
 from promptlang.api.speech import Pending, Speech
 from promptlang.compiler.graph import Graph
 from promptlang.cost.tokenizer import counting_tokenizer
@@ -61,7 +61,7 @@ class FileProgram(Program[..., Any]):
         return _signature(self._program.graph)
 
     @property
-    def records(self) -> Mapping[str, type[Record]]:
+    def records(self) -> Mapping[str, RecordClass]:
         """The classes of its file's records, by name."""
         return file_records(self._file).classes
 
