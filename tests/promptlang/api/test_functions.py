@@ -398,11 +398,66 @@ def test_branches_have_context_variables_of_their_own() -> None:
     assert name.get() == "nobody"
 
 
-def test_many_threads_give_what_one_gives() -> None:
-    questions = [f"Question {number}?" for number in range(40)]
-    alone = [ask(question) for question in questions]
-    with ThreadPoolExecutor(20) as pool:
-        assert list(pool.map(ask, questions)) == alone
+@pl.program
+def race(p: pl.Prompt, question: str) -> list[str]:
+    p.text(question)
+
+    def branch(b: pl.Branch) -> str:
+        b.text(" then")
+        said = b.gen(max_tokens=4, temperature=1)
+        b.keep(2, by=len(said))
+        return said
+
+    branches = p.fork(4, branch)
+    p.adopt(branches[0])
+    return [*(branch.value for branch in branches), p.gen(max_tokens=2)]
+
+
+def test_a_hundred_threads_give_what_one_gives() -> None:
+    questions = [f"Question {number % 37} of {number}" for number in range(100)]
+    alone = [race(question) for question in questions]
+    with ThreadPoolExecutor(100) as pool:
+        assert list(pool.map(race, questions)) == alone
+
+
+def test_a_hundred_tasks_give_what_one_gives() -> None:
+    questions = [f"Question {number % 37} of {number}" for number in range(100)]
+
+    async def main() -> list[list[str]]:
+        return await asyncio.gather(*(race.acall(question) for question in questions))
+
+    assert asyncio.run(main()) == [race(question) for question in questions]
+
+
+def edges(found: tuple[Any, ...]) -> Any:
+    for edge in found:
+        yield edge
+        yield from edges(edge.children)
+
+
+@pytest.mark.parametrize("how", ["timeout", "exception", "batch"])
+def test_what_ends_early_holds_nothing(engine: pl.Engine, how: str) -> None:
+    @pl.program
+    def endless(p: pl.Prompt, fails: bool) -> None:
+        p.text("The")
+
+        def branch(b: pl.Branch) -> None:
+            b.text(f" {b.index}")
+            for _ in range(1000):
+                b.gen(max_tokens=5)
+                if fails and b.index == 1:
+                    raise LookupError
+
+        p.fork(3, branch)
+
+    if how == "batch":
+        rows = endless.batch([{"fails": True}, *[{"fails": False}] * 5], at_once=6)
+        with pytest.raises(LookupError):
+            next(rows)
+    else:
+        with pytest.raises((pl.Timeout, LookupError)):
+            endless.using(timeout=0.05)(fails=how == "exception")
+    assert [(edge.locks, edge.holders) for edge in edges(engine.cache.roots) if edge.locks or edge.holders] == []
 
 
 def test_many_programs_run_on_one_thread() -> None:
