@@ -7,7 +7,7 @@
 
 What stands here is the door for Python (`promptlang/api/`), loaded when it is first used.
 
-May import: api.
+May import: api, notebooks.
 """
 
 from importlib import import_module
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from promptlang.api.speech import Answer as Answer
     from promptlang.api.speech import Choice as Choice
     from promptlang.api.stream import Stream as Stream
+    from promptlang.notebooks import cells as notebook  # noqa: F401 - users say `pl.notebook`
 
 __version__ = "0.1.0"
 
@@ -97,14 +98,22 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _WHOLE:
-        value: Any = import_module(f"promptlang.api.{name}")
+    value: Any
+    if name == "notebook":
+        value = import_module("promptlang.notebooks.cells")
+    elif name in _WHOLE:
+        value = import_module(f"promptlang.api.{name}")
     elif name in _HOMES:
         value = getattr(import_module(f"promptlang.api.{_HOMES[name]}"), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value
     return value
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext promptlang`, for notebooks."""
+    import_module("promptlang.notebooks.cells").load_ipython_extension(shell)
 
 
 def __dir__() -> list[str]:

@@ -39,6 +39,12 @@ class Outcome(Generic[R]):
     usage: Usage
     trace: tuple[Event, ...] = ()
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the conversation."""
+        from promptlang.api.html import conversation_html  # nobody else needs it
+
+        return conversation_html(self.trace)
+
 
 @dataclass(frozen=True)
 class How:

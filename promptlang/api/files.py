@@ -61,6 +61,11 @@ class FileProgram(Program[..., Any]):
         return _signature(self._program.graph)
 
     @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of what it takes."""
+        return tuple(one.name for one in self._program.graph.parameters)
+
+    @property
     def records(self) -> Mapping[str, RecordClass]:
         """The classes of its file's records, by name."""
         return file_records(self._file).classes

@@ -1,0 +1,4 @@
+"""Notebooks: `cells.py` runs cells that are programs.
+
+May import: api.
+"""
