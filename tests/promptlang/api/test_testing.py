@@ -193,7 +193,9 @@ def test_left(pl_answers):
         encoding="utf-8",
     )
     plain = ("-c", os.devnull, "-p", "no:cacheprovider")
-    done = run("-m", "pytest", *plain, "-q", "-p", "promptlang.api.pytest_plugin", str(tmp_path))
+    # By name, and not by its entry point, which is there only after an installation.
+    named = ("-p", "promptlang.api.pytest_plugin")
+    done = run("-m", "pytest", *plain, "-q", *named, str(tmp_path), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert "2 passed, 1 error" in done.stdout, done.stdout
     assert "ScriptError" in done.stdout
 

@@ -92,8 +92,12 @@ def test_what_both_can_evaluate_has_the_value_python_gives_it(text: str) -> None
         found = value_of(ours, {"x": 3, "names": ["ann", "bob"]})
     except EvaluationError:
         return
-    assert found == python_value(text)
-    assert type(found) is type(python_value(text))
+    try:
+        expected = python_value(text)
+    except SyntaxError:  # `0.upper` is a number to Python
+        return
+    assert found == expected
+    assert type(found) is type(expected)
 
 
 @pytest.mark.parametrize(
