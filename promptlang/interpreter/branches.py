@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from promptlang.interpreter.loop import EngineLoop
 from promptlang.interpreter.said import Said, logprob_of, text_of
@@ -107,7 +107,7 @@ class Branch:
         elif isinstance(self._task.error, TaskCancelled):
             self._group.settle()
         else:
-            self._group.fail(self._task.error)
+            self._group.failed(self, self._task.error)
 
     def cancel(self) -> None:
         if self._task is not None:
@@ -163,7 +163,7 @@ class _Race:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._arrived: dict[Branch, tuple[int, int]] = {}
+        self._arrived: dict[Branch, _Place] = {}
         self._waiting: dict[Branch, Future[bool]] = {}
 
     def arrive(self, branch: Branch, kept: Future[bool]) -> None:
@@ -197,11 +197,23 @@ class _Race:
             del self._waiting[branch]
             branch.is_waiting = False
             kept.resolve(before < self.count)
-        is_over = len(self._arrived) - len(self._waiting) >= self.count and not self._waiting
-        return coming if is_over else []
+        return coming if self.is_over else []
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all that go on are known."""
+        return len(self._arrived) - len(self._waiting) >= self.count and not self._waiting
+
+    def was_over_before(self, branch: Branch, place: "_Place") -> bool:
+        """Whether all that go on had arrived before a branch was where it is, and it was not among them."""
+        return self.is_over and branch not in self._arrived and sorted(self._arrived.values())[self.count - 1] < place
 
 
-def _place(branch: Branch) -> tuple[int, int] | None:
+_Place: TypeAlias = tuple[int, int]
+"""Tokens written, and the branch's number."""
+
+
+def _place(branch: Branch) -> _Place | None:
     """When a branch that is under way arrives at the earliest."""
     tokens = branch.tokens()
     return None if tokens is None else (tokens, branch.index)
@@ -212,11 +224,15 @@ class BranchGroup:
 
     Args:
         loop: tells when the model has written more.
+        is_race: whether there may be a `keep first`: then a fault waits until it is clear that the branch was not too
+            late already, so that whether a run fails is the same whatever else the model does.
     """
 
-    def __init__(self, loop: EngineLoop) -> None:
+    def __init__(self, loop: EngineLoop, is_race: bool) -> None:
         self.branches: list[Branch] = []
         self._loop = loop
+        self._is_race = is_race
+        self._faults: dict[_Place, tuple[Branch, BaseException]] = {}
         self._done: Future[None] = Future()
         self._ballots: dict[tuple[int, int], _Ballot] = {}
         self._races: dict[tuple[int, int], _Race] = {}
@@ -241,13 +257,34 @@ class BranchGroup:
         for branch in self.branches:
             branch.cancel()
 
-    def fail(self, error: BaseException) -> None:
+    def failed(self, branch: Branch, error: BaseException) -> None:
+        """A branch has failed."""
+        place = _place(branch)
+        if place is None or not (self._is_race or self._races):
+            self._fail(error)
+        else:
+            self._faults[place] = branch, error
+            self.settle()
+
+    def _fail(self, error: BaseException) -> None:
         if not self._done.is_done:
             self._done.reject(error)
+
+    def _judge(self, live: Sequence[Branch]) -> None:
+        """Forget faults of branches that were too late by then, and raise the first that stands."""
+        for place, (branch, error) in sorted(self._faults.items()):
+            if any(race.was_over_before(branch, place) for race in self._races.values()):
+                del self._faults[place]
+            elif any((other := _place(one)) is not None and other < place for one in live):
+                return
+            else:
+                self._fail(error)
+                return
 
     def settle(self) -> None:
         """Go on where every live branch waits, or end where none lives."""
         self._review(self._live)
+        self._judge(self._live)
         live = self._live
         if not live and not self._done.is_done:
             self._done.resolve(None)
@@ -266,7 +303,7 @@ class BranchGroup:
     def _review(self, coming: Sequence[Branch]) -> None:
         """Tell who comes first, where it is clear."""
         late = [branch for race in self._races.values() for branch in race.decide(coming)]
-        if any(race.is_open for race in self._races.values()):
+        if self._faults or any(race.is_open for race in self._races.values()):
             self._loop.watch(self._look)
         else:
             self._loop.unwatch(self._look)
@@ -276,6 +313,7 @@ class BranchGroup:
     def _look(self) -> None:
         """The model has written more."""
         self._review(self._live)
+        self._judge(self._live)
 
     async def arrive(self, key: tuple[int, int], branch: Branch, count: int, score: float) -> bool:
         """Whether the branch is among the `count` best at this keep."""

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from promptlang.compiler.graph import AdoptNode, ForkNode, KeepNode, Node, Region
+from promptlang.compiler.walk import keeps_in
 from promptlang.interpreter.branches import BranchGroup, BranchValue, Pruned
 from promptlang.interpreter.machine import Machine
 from promptlang.interpreter.run import Frame, Run, RunError
@@ -30,7 +31,8 @@ async def fork(machine: Machine, node: ForkNode, frame: Frame, body: BranchBody)
     frames = await _branch_frames(machine, node, items, frame)
     if node.ends_prompt:
         frame.prompt.release()
-    values = await run_branches(machine, frames, [partial(body, index) for index in range(len(frames))])
+    is_race = any(keep.kind == "first" for region in node.bodies for keep in keeps_in(region))
+    values = await run_branches(machine, frames, [partial(body, index) for index in range(len(frames))], is_race)
     tokens = sum(branch.tokens for branch, value in zip(frames, values, strict=True) if value is not None)
     frame.tokens += tokens * len(items) if node.is_merged else tokens  # a pass must not change who comes first
     if frames and not any(values) and not node.allow_none:
@@ -107,14 +109,23 @@ def branch_frame(frame: Frame, path: tuple[str, ...], key: tuple[int | str, ...]
 
 
 async def run_branches(
-    machine: Machine, frames: Sequence[Frame], bodies: Sequence[Callable[[Frame], Coroutine[Any, None, BranchValue]]]
+    machine: Machine,
+    frames: Sequence[Frame],
+    bodies: Sequence[Callable[[Frame], Coroutine[Any, None, BranchValue]]],
+    is_race: bool = False,
 ) -> list[BranchValue | None]:
     """Run branches side by side, each by its own body; their values in order, None for one that was pruned.
+
+    Args:
+        machine: runs their nodes.
+        frames: one a branch.
+        bodies: what each does.
+        is_race: see `BranchGroup`.
 
     Raises:
         RunError: a branch failed; its siblings are cancelled.
     """
-    group = BranchGroup(machine.loop)
+    group = BranchGroup(machine.loop, is_race)
     for frame, body in zip(frames, bodies, strict=True):
         frame.branch = group.add(partial(_tokens_of, frame))
         task = machine.loop.spawn(_unless_pruned(frame, body))

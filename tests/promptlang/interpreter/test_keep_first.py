@@ -8,7 +8,7 @@ from tiny_command import load_tiny
 from tiny_engine import kv_bytes
 
 import promptlang.session.opening as opening
-from promptlang.interpreter.run import Outcome
+from promptlang.interpreter.run import Outcome, RunError
 from promptlang.session.program_file import ProgramFile
 from promptlang.session.session import Session
 from promptlang.session.settings import Settings
@@ -129,3 +129,30 @@ def test_losers_are_ended_before_their_end() -> None:
     with Session(Settings()) as session:
         outcome = session.runner(file.program(None)).run({"word": "fox"})
     assert outcome.usage.generated_tokens < 20
+
+
+FAULT = """
+program main(word: str):
+    "The ${word}"
+    fork n in [5, 3, 9] as all:
+        if n == 3:
+            "${filler}"
+        x = gen(max_tokens=n, min_tokens=n)
+        y = 1 // (n - 5)
+        keep first 1
+    return [one.index for one in all]
+""".replace("${filler}", "and so on and on " * 60)
+
+
+def test_whether_a_run_fails_is_the_same_in_any_company() -> None:
+    """The branch that divides by zero is too late: another arrived with fewer tokens, however long its prompt took."""
+    assert found(FAULT, at_once=1) == [[1]] * len(WORDS)
+    assert found(FAULT, at_once=8) == [[1]] * len(WORDS)
+    assert found(FAULT, at_once=8, shares=False) == [[1]] * len(WORDS)
+
+
+def test_a_fault_before_anybody_arrives_fails_the_run_whatever_comes_later() -> None:
+    file = ProgramFile.of_text(dedent(FAULT.replace("[5, 3, 9]", "[5, 7, 9]")))
+    with Session(Settings()) as session, pytest.raises(RunError, match="division by zero") as caught:
+        session.runner(file.program(None)).run({"word": "fox"})
+    assert caught.value.path == ("all[0]",)
