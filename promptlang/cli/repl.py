@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.repl.conversation import Conversation
 from promptlang.repl.known import Known, Refused
-from promptlang.repl.terminal import Printer, run_script, run_terminal
+from promptlang.repl.terminal import Printer, Went, run_script, run_terminal
 from promptlang.session.settings import Settings
 from promptlang.syntax.loader import LoadError
 
 if TYPE_CHECKING:
     from promptlang.interpreter.loop import EngineLoop
+
+_CODES = {
+    Went.WELL: ExitCode.DONE,
+    Went.REFUSED: ExitCode.WRONG,
+    Went.FAILED: ExitCode.FAILED,
+    Went.STOPPED: ExitCode.INTERRUPTED,
+}
 
 
 def repl(file: str | None, model: str, seed: int) -> ExitCode:
@@ -35,7 +42,7 @@ def repl(file: str | None, model: str, seed: int) -> ExitCode:
     if sys.stdin.isatty():
         run_terminal(conversation, printer)
         return ExitCode.DONE
-    return ExitCode.DONE if run_script(conversation, sys.stdin.read(), printer) else ExitCode.FAILED
+    return _CODES[run_script(conversation, sys.stdin.read(), printer)]
 
 
 def _load(settings: Settings, loading: "Future[EngineLoop]") -> None:

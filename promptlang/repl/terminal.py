@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from time import perf_counter
 from typing import TextIO
@@ -22,6 +23,15 @@ WORDS = (
     "system: user: assistant: gen select score use pin fork keep adopt beam require log if elif else for while break "
     "continue pass record program fragment type const max_tokens= temperature= stop= top_p= top_k="
 )
+
+
+class Went(Enum):
+    """How a statement or a command went."""
+
+    WELL = "well"
+    REFUSED = "refused"
+    FAILED = "failed"
+    STOPPED = "stopped"
 
 
 class Printer:
@@ -76,9 +86,13 @@ def _visible(text: str) -> str:
     return "".join(char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text)
 
 
-def run_script(conversation: Conversation, text: str, printer: Printer) -> bool:
-    """Run a script; stops at its first error, and gives whether there was none."""
-    return all(_shown(conversation, chunk, printer, "<stdin>", line, sys.stderr) for line, chunk in chunks(text))
+def run_script(conversation: Conversation, text: str, printer: Printer) -> Went:
+    """Run a script up to its first error, and tell how it went."""
+    for line, chunk in chunks(text):
+        went = _shown(conversation, chunk, printer, "<stdin>", line, sys.stderr)
+        if went is not Went.WELL:
+            return went
+    return Went.WELL
 
 
 def run_terminal(conversation: Conversation, printer: Printer) -> None:
@@ -122,7 +136,7 @@ def run_terminal(conversation: Conversation, printer: Printer) -> None:
         except EOFError:
             return
         for line, chunk in chunks(typed):
-            if not _shown(conversation, chunk, printer, "<repl>", line, sys.stdout):
+            if _shown(conversation, chunk, printer, "<repl>", line, sys.stdout) is not Went.WELL:
                 break
 
 
@@ -133,8 +147,8 @@ def _history_file() -> Path:
     return folder / "history"
 
 
-def _shown(conversation: Conversation, text: str, printer: Printer, name: str, line: int, errors: TextIO) -> bool:
-    """Run a chunk or a command, and show what comes of it; whether it went well."""
+def _shown(conversation: Conversation, text: str, printer: Printer, name: str, line: int, errors: TextIO) -> Went:
+    """Run a chunk or a command, and show what comes of it."""
     from promptlang.diagnostics.rendering import render_all
     from promptlang.interpreter.run import RunError
     from promptlang.session.settings import OpeningError
@@ -142,7 +156,7 @@ def _shown(conversation: Conversation, text: str, printer: Printer, name: str, l
     try:
         if text.startswith(":"):
             _command(conversation, text[1:].split(), printer)
-            return True
+            return Went.WELL
         with_numbers = name == "<repl>"
         began, before = perf_counter(), _counts(conversation)
         warnings = conversation.run(text, name, line)
@@ -151,17 +165,19 @@ def _shown(conversation: Conversation, text: str, printer: Printer, name: str, l
             print(render_all(warnings), end="", file=errors)
         if with_numbers:
             _say_numbers(_counts(conversation), before, perf_counter() - began)
-        return True
+        return Went.WELL
     except RunError as error:
         printer.end_line()
         where = f" in {'.'.join(error.path)}" if error.path else ""
         print(f"error: {error.message} ({error.span}{where})", file=errors)
+        return Went.FAILED
     except (Refused, OpeningError, OSError) as error:
         printer.end_line()
         print(str(error).rstrip("\n"), file=errors)
+        return Went.REFUSED
     except KeyboardInterrupt:
         printer.line("stopped; the statement was taken back")
-    return False
+        return Went.STOPPED
 
 
 def _counts(conversation: Conversation) -> tuple[int, int, int]:
