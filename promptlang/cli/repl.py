@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.repl.conversation import Conversation
 from promptlang.repl.known import Known, Refused
-from promptlang.repl.terminal import Printer, Went, run_script, run_terminal
+from promptlang.repl.printer import Printer
+from promptlang.repl.shell import Shell, Went
+from promptlang.repl.terminal import run_terminal
 from promptlang.session.settings import Settings
 from promptlang.syntax.loader import LoadError
 
@@ -38,11 +40,16 @@ def repl(file: str | None, model: str, seed: int) -> ExitCode:
         return loading.result()
 
     printer = Printer(sys.stdout)
+    is_watched = sys.stdin.isatty()
     conversation = Conversation(known, loaded, printer, seed)
-    if sys.stdin.isatty():
-        run_terminal(conversation, printer)
-        return ExitCode.DONE
-    return _CODES[run_script(conversation, sys.stdin.read(), printer)]
+    shell = Shell(conversation, printer, is_watched)
+    try:
+        if is_watched:
+            run_terminal(shell)
+            return ExitCode.DONE
+        return _CODES[shell.run(sys.stdin.read())]
+    finally:
+        conversation.close()
 
 
 def _load(settings: Settings, loading: "Future[EngineLoop]") -> None:
