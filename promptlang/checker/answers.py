@@ -40,6 +40,8 @@ _SELECT_OPTIONS: Mapping[str, tuple[Shape, str]] = {
     "temperature": (shapes.Float(0), "a number, at least 0"),
     "heal": (shapes.Bool(), "true or false"),
 }
+OPTIONS: Mapping[str, tuple[str, ...]] = {"gen": tuple(_GEN_OPTIONS), "select": ("options", *_SELECT_OPTIONS)}
+"""The names of what may be given to an answer, by what asks for it."""
 
 
 class AnswerChecker:

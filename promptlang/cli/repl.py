@@ -10,7 +10,6 @@ from promptlang.repl.conversation import Conversation
 from promptlang.repl.known import Known, Refused
 from promptlang.repl.printer import Printer
 from promptlang.repl.shell import Shell, Went
-from promptlang.repl.terminal import run_terminal
 from promptlang.session.settings import Settings
 from promptlang.syntax.loader import LoadError
 
@@ -45,6 +44,8 @@ def repl(file: str | None, model: str, seed: int) -> ExitCode:
     shell = Shell(conversation, printer, is_watched)
     try:
         if is_watched:
+            from promptlang.repl.terminal import run_terminal
+
             run_terminal(shell)
             return ExitCode.DONE
         return _CODES[shell.run(sys.stdin.read())]

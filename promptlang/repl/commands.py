@@ -181,7 +181,10 @@ def _alternatives(conversation: Conversation, rest: str, printer: Printer) -> li
         number = _number(rest, 1)
         if not 1 <= number <= len(found):
             raise Refused(f"error: there are the alternatives 1 to {len(found)}")
-        return conversation.anew(beginning_with(conversation.last, found[number - 1].text))
+        begins = found[number - 1].text
+        statement = beginning_with(conversation.last, begins)
+        printer.answer((), begins)
+        return conversation.anew(statement)
     for number, one in enumerate(found, 1):
         printer.line(f"{number:3}  {one.probability:7.2%}  {one.text!r}")
     return []

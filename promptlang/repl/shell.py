@@ -58,22 +58,23 @@ class Shell:
                 warnings = run_command(self.conversation, text, self._printer)
             else:
                 warnings = self.conversation.run(text, "<repl>" if self._is_watched else "<stdin>", line)
-            self._printer.end_line()
+            self._printer.end_statement()
             if warnings:
                 print(render_all(warnings), end="", file=self._errors)
             if self._is_watched:
                 self._say_numbers(before, perf_counter() - began)
             return Went.WELL
         except RunError as error:
-            self._printer.end_line()
+            self._printer.end_statement()
             where = f" in {'.'.join(error.path)}" if error.path else ""
             print(f"error: {error.message} ({error.span}{where})", file=self._errors)
             return Went.FAILED
         except (Refused, OpeningError, OSError) as error:
-            self._printer.end_line()
+            self._printer.end_statement()
             print(str(error).rstrip("\n"), file=self._errors)
             return Went.REFUSED
         except KeyboardInterrupt:
+            self._printer.end_statement()
             self._printer.line("stopped; the statement was taken back")
             return Went.STOPPED
 
