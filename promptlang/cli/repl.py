@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.repl.conversation import Conversation
 from promptlang.repl.known import Known, Refused
-from promptlang.repl.terminal import Printer, run_script, run_terminal
+from promptlang.repl.printer import Printer
+from promptlang.repl.shell import Shell, Went
 from promptlang.session.settings import Settings
 from promptlang.syntax.loader import LoadError
 
 if TYPE_CHECKING:
     from promptlang.interpreter.loop import EngineLoop
+
+_CODES = {
+    Went.WELL: ExitCode.DONE,
+    Went.REFUSED: ExitCode.WRONG,
+    Went.FAILED: ExitCode.FAILED,
+    Went.STOPPED: ExitCode.INTERRUPTED,
+}
 
 
 def repl(file: str | None, model: str, seed: int) -> ExitCode:
@@ -31,11 +39,18 @@ def repl(file: str | None, model: str, seed: int) -> ExitCode:
         return loading.result()
 
     printer = Printer(sys.stdout)
+    is_watched = sys.stdin.isatty()
     conversation = Conversation(known, loaded, printer, seed)
-    if sys.stdin.isatty():
-        run_terminal(conversation, printer)
-        return ExitCode.DONE
-    return ExitCode.DONE if run_script(conversation, sys.stdin.read(), printer) else ExitCode.FAILED
+    shell = Shell(conversation, printer, is_watched)
+    try:
+        if is_watched:
+            from promptlang.repl.terminal import run_terminal
+
+            run_terminal(shell)
+            return ExitCode.DONE
+        return _CODES[shell.run(sys.stdin.read())]
+    finally:
+        conversation.close()
 
 
 def _load(settings: Settings, loading: "Future[EngineLoop]") -> None:

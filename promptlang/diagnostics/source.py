@@ -20,10 +20,12 @@ class Source:
     Args:
         text: the program text, as read (a BOM already removed).
         name: what messages call it: a path, or `<repl>`.
+        first_line: the number of its first line, where it is a part of a longer text.
     """
 
     text: str
     name: str = "<string>"
+    first_line: int = 1
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -32,12 +34,13 @@ class Source:
     def position(self, offset: int) -> Position:
         """Line and column of a character offset into `text`."""
         line = bisect_right(self._line_starts, offset)
-        return Position(line, offset - self._line_starts[line - 1] + 1)
+        return Position(line - 1 + self.first_line, offset - self._line_starts[line - 1] + 1)
 
     def line(self, number: int) -> str:
-        """The text of line `number` (from 1), without its line break."""
-        start = self._line_starts[number - 1]
-        end = self._line_starts[number] if number < len(self._line_starts) else len(self.text)
+        """The text of line `number`, without its line break."""
+        index = number - self.first_line
+        start = self._line_starts[index]
+        end = self._line_starts[index + 1] if index + 1 < len(self._line_starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
 
 

@@ -82,7 +82,7 @@ class Known:
         Raises:
             Refused: they have errors.
         """
-        source = Source("\n" * (line - 1) + text, name)
+        source = Source(text, name, line)
         block, diagnostics = parse_statements(source)
         if any(isinstance(statement, ast.Return) for statement in statements_of(block)):
             raise Refused("error: `return` stands in a program; there is none to leave here")

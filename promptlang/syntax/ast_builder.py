@@ -80,7 +80,7 @@ class AstBuilder:
 
     def _documentation(self, number: int) -> re.Match[str] | None:
         """The `##` comment that a line is; None where it isn't one."""
-        if number < 1 or number in self._lines_in_strings:
+        if number < self._source.first_line or number in self._lines_in_strings:
             return None
         return re.fullmatch(r"[ \t]*## ?(.*)", self._source.line(number))
 

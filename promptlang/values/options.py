@@ -50,6 +50,10 @@ SELECT_OPTIONS: Options = {
 }
 
 
+OPTIONS: Mapping[str, tuple[str, ...]] = {"gen": tuple(GEN_OPTIONS), "select": ("options", *SELECT_OPTIONS)}
+"""The names of what may be given to an answer, by what asks for it."""
+
+
 def refusal(known: Options, given: Mapping[str, Any]) -> str | None:
     """What is wrong with the values of options, in one sentence; None where nothing is.
 

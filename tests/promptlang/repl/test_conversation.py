@@ -11,7 +11,6 @@ from promptlang.interpreter.interpreter import Interpreter
 from promptlang.interpreter.loop import EngineLoop
 from promptlang.interpreter.observer import SilentObserver
 from promptlang.interpreter.run import RunError
-from promptlang.repl.chunks import chunks, is_complete
 from promptlang.repl.conversation import Conversation
 from promptlang.repl.known import Known, Refused
 from promptlang.runtime.local_backend import LocalBackend
@@ -101,19 +100,3 @@ def test_a_saved_program_gives_the_same_answers(tmp_path: Path) -> None:
     assert checked.ok, checked.diagnostics
     interpreter = Interpreter(LocalBackend(tiny_engine()), lower(checked), seed=7)
     assert interpreter.wait(interpreter.start("main", {})).variables == typed.variables
-
-
-def test_a_text_falls_into_its_statements() -> None:
-    text = 'a = 1\nif a:\n    b = 2\nelse:\n    b = 3\nc = """\nx\n"""\n'
-    assert [(line, chunk.split("\n")[0]) for line, chunk in chunks(text)] == [
-        (1, "a = 1"),
-        (2, "if a:"),
-        (6, 'c = """'),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "complete"), [("a = 1", True), ("if a:", False), ("if a:\n    b\n", True), ("f(", False), ('"""x', False)]
-)
-def test_a_block_ends_with_an_empty_line(text: str, complete: bool) -> None:
-    assert is_complete(text) is complete

@@ -78,11 +78,26 @@ def test_peek_neither_splits_nor_counts_as_a_use() -> None:
     tree = make_tree()
     old = compute(tree, keys(1, 2, 3))
     compute(tree, keys(7, 8, 9))
-    drawing = draw(tree)
+    drawing = draw(tree, str)
     assert tree.peek(keys(1, 2, 5)) == 2
-    assert draw(tree) == drawing
+    assert draw(tree, str) == drawing
     tree.evict(3)
     assert old.is_evicted
+
+
+def test_a_drawing_tells_what_is_shared_and_by_whom() -> None:
+    tree = make_tree()
+    for end in (7, 8):
+        node = compute(tree, keys(1, 2, end))
+        tree.hold(node)
+        tree.lock(node)
+    tree.unlock(node)
+    assert draw(tree, lambda tokens: str(tokens.tolist())).split("\n") == [
+        "prompts locked: 4 tokens",
+        "=2 locked  [1, 2]",
+        "-  1 held locked  [7]",
+        "-  1 held  [8]",
+    ]
 
 
 @given(st.lists(st.integers(40, 400), min_size=2, max_size=6), st.integers(0, 4))
@@ -389,7 +404,7 @@ def test_a_chain_of_five_thousand_nodes_is_inserted_matched_drawn_checked_and_ev
     tree.unlock(node)
     assert tree.match(tokens).length == length
     assert tree.tokens_of(node).tolist() == tokens.tolist()
-    assert draw(tree).count("\n") == length
+    assert draw(tree, str).count("\n") == length
     check_tree(tree, in_use=0)
     assert tree.evict(length) == length
     check_tree(tree, in_use=0)
@@ -399,11 +414,12 @@ def test_the_drawing_shows_each_namespace_and_edge() -> None:
     tree = make_tree()
     compute(tree, keys(1, 2, 3), ("tenant",))
     compute(tree, keys(1, 2, *range(10, 30)), ("tenant",))
-    name, shared, one, other = draw(tree).splitlines()
-    assert name.startswith("('tenant',)")
-    assert shared.startswith("  1 2 ")
-    assert one.startswith("    3 ")
-    assert "(20 tokens)" in other
+    name, shared, one, other = draw(tree, str, width=24).splitlines()
+    assert name == "prompts ('tenant',): 23 tokens"
+    assert shared == " 2  [1 2]"
+    assert one == "-  1  [3]"
+    assert other == "-  20  [10 11 12 13 14 15"[:24].rstrip()
+    assert len(other) <= 24
 
 
 def test_check_notices_broken_books() -> None:
