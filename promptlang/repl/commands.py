@@ -168,7 +168,14 @@ def _edited(text: str) -> str:
         file.write_text(text, encoding="utf-8")
         if subprocess.run([*editor, str(file)], check=False).returncode:
             raise Refused(f"error: {editor[0]} failed; the statement stands as it was")
-        return file.read_text(encoding="utf-8")
+        return _read(file)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise Refused(f"error: {file} is no UTF-8: {error}") from error
 
 
 def _alternatives(conversation: Conversation, rest: str, printer: Printer) -> list[Diagnostic]:
@@ -198,8 +205,7 @@ def _seed(conversation: Conversation, rest: str, printer: Printer) -> None:
 def _load(conversation: Conversation, rest: str, printer: Printer) -> list[Diagnostic]:
     if not rest:
         raise Refused("error: say what: `:load FILE.pl`")
-    text = Path(rest).read_text(encoding="utf-8")
-    return [warning for line, chunk in chunks(text) for warning in conversation.run(chunk, rest, line)]
+    return [warning for line, chunk in chunks(_read(Path(rest))) for warning in conversation.run(chunk, rest, line)]
 
 
 def _save(conversation: Conversation, rest: str, printer: Printer) -> None:

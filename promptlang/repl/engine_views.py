@@ -15,8 +15,9 @@ from promptlang.runtime.healing import heal
 from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.prompt import TokenPrompt
 from promptlang.runtime.random_stream import RandomStream
-from promptlang.runtime.requests import GenerateTokens
+from promptlang.runtime.requests import GenerateTokens, RequestError
 from promptlang.runtime.text.chat_template import TemplateError
+from promptlang.runtime.text.length import LongTextError
 from promptlang.runtime.usage import Usage
 
 
@@ -80,6 +81,8 @@ def _flushed(engine: Engine, prompt: Prompt) -> TokenPrompt:
             fork.extend([engine.start_token])
     except TemplateError as error:
         raise Refused(f"error: {error}") from error
+    except LongTextError as error:
+        raise Refused(f"error: {error}, and at most {engine.room.limit} fit") from error
     return fork
 
 
@@ -128,19 +131,21 @@ def _allowed(vocabulary: Vocabulary, shape: Shape | None, head: bytes) -> Mask:
 def _likeliest(engine: Engine, prompt: TokenPrompt, allowed: Mask) -> tuple[int, float]:
     """The likeliest of some tokens at a prompt's end, and the natural logarithm of its probability."""
     only = _OneOf(engine.vocabulary, allowed)
-    answer = engine.submit(
-        GenerateTokens(
-            prompt, RandomStream(0), Usage(), max_tokens=1, min_tokens=1, constraint=only, wants_logprobs=True
-        )
+    asked = GenerateTokens(
+        prompt, RandomStream(0), Usage(), max_tokens=1, min_tokens=1, constraint=only, wants_logprobs=True
     )
     try:
-        while not answer.is_done:
-            engine.step()
-    finally:
-        answer.cancel()
-        prompt.release()
-    if answer.error is not None:
-        raise Refused(f"error: {answer.error}")
+        answer = engine.submit(asked)
+        try:
+            while not answer.is_done:
+                engine.step()
+        finally:
+            answer.cancel()
+            prompt.release()
+        if answer.error is not None:
+            raise answer.error
+    except RequestError as error:
+        raise Refused(f"error: {error}") from error
     assert answer.result is not None
     assert only.taken is not None
     return only.taken, answer.result.logprob

@@ -75,7 +75,7 @@ class Shell:
             return Went.REFUSED
         except KeyboardInterrupt:
             self._printer.end_statement()
-            self._printer.line("stopped; the statement was taken back")
+            self._printer.line("stopped" if text.startswith(":") else "stopped; the statement was taken back")
             return Went.STOPPED
 
     def _counts(self) -> tuple[int, int, int]:

@@ -236,3 +236,19 @@ def test_cost_and_model_tell_numbers() -> None:
     assert usage is not None
     assert f"generated_tokens {usage.generated_tokens:13}" in typed(":cost")
     assert "tiny" in typed(":model")
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "some.pl"
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(Refused, match="UTF-8"):
+        Typed()(f":load {file}")
+
+
+def test_a_prompt_that_is_too_long_is_refused_by_all_that_look_at_it() -> None:
+    typed = Typed("assistant: x = gen(max_tokens=1)\n")
+    typed.conversation.run(f'"{"many words " * 4000}"\n')
+    with pytest.raises(Refused):
+        typed(":prompt tokens")
+    typed(":undo")
+    typed(":prompt tokens")
