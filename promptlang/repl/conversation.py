@@ -147,7 +147,7 @@ class Conversation:
         if texts and texts[0].lstrip("r").startswith(('"', "'")):
             texts.insert(0, "pass")  # a text in front would document the program
         body = "\n".join(texts) or "pass"
-        lines = [f"    {line}" if line.strip() else line for line in body.split("\n")]
+        lines = [f"    {line}" if line.strip() else "" for line in body.split("\n")]
         name = "main" if self.known.names.kind("main") is None else "session"
         declared = self.known.declared.strip()
         return "\n".join([*([declared, "", ""] if declared else []), f"program {name}():", *lines]) + "\n"
