@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from promptlang.grammar.shapes import Shape
+from promptlang.api.partial import Growing
+from promptlang.grammar.shapes import ContextFree, Shape, Str
 from promptlang.runtime.requests import Finish
 from promptlang.values.values import Value
 
@@ -40,10 +41,13 @@ class Answer(Event):
     Attributes:
         role: of the turn that it stands in; None outside of turns.
         text: the piece.
+        partial: what there is of an answer of a type: a `Partial`, a `PartialList`, or a value that is whole. It is a
+            view that grows with the answer; `partial.plain` makes data of it that stays. None for free text.
     """
 
     role: str | None
     text: str
+    partial: Any = None
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,7 @@ class Recorder:
         self._tell = tell
         self._read = read
         self._roles: dict[Path, str] = {}
+        self._growing: dict[Path, Growing] = {}
 
     def turn(self, path: Path, role: str) -> None:
         self._roles[path] = role
@@ -143,12 +148,17 @@ class Recorder:
         self._tell(Text(path, self._role(path), text))
 
     def asked(self, path: Path, shape: Shape | None) -> None:
-        """The answer's pieces say the rest."""
+        if shape is not None and not isinstance(shape, Str | ContextFree):
+            self._growing[path] = Growing(shape)
 
     def answer(self, path: Path, text: str) -> None:
-        self._tell(Answer(path, self._role(path), text))
+        growing = self._growing.get(path)
+        if growing is not None:
+            growing.feed(text)
+        self._tell(Answer(path, self._role(path), text, None if growing is None else growing.value))
 
     def answered(self, path: Path, finish: Finish) -> None:
+        self._growing.pop(path, None)
         self._tell(Answered(path, finish))
 
     def bound(self, path: Path, name: str, value: Value) -> None:
