@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from promptlang.api import events as events
+    from promptlang.api import partial as partial
     from promptlang.api import testing as testing
     from promptlang.api.any_program import Outcome as Outcome
     from promptlang.api.async_program import AsyncProgram as AsyncProgram
@@ -91,7 +92,7 @@ _MODULES = {
 }
 """The names that users say, by the module of `promptlang.api` that each is in."""
 
-_WHOLE = ("events", "testing")
+_WHOLE = ("events", "partial", "testing")
 """Modules of `promptlang.api` that users say by their own name."""
 
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
