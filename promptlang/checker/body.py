@@ -24,6 +24,7 @@ from promptlang.checker.statics import (
     static_of,
 )
 from promptlang.checker.tables import Checked, FragmentInfo, ProgramInfo, Repeated, ToolInfo
+from promptlang.checker.whole_reads import read_whole
 from promptlang.diagnostics import faults
 from promptlang.diagnostics.rendering import Diagnostic
 from promptlang.diagnostics.source import Span
@@ -139,7 +140,8 @@ class BodyChecker:
 
     def _report_unused(self) -> None:
         """Variables that nothing reads; without a `return`, all of a program's variables are its result."""
-        used = self._inference.reads.names | self._inference.reads.attributes
+        reads = self._inference.reads
+        used = reads.names | reads.attributes | read_whole(self._declaration.body)
         is_result = isinstance(self._declaration, ast.Program) and not self._returns
         for name, (span, what) in self._bound.items():
             if name not in used and not name.startswith("_") and (what == "parameter" or not is_result):

@@ -133,6 +133,24 @@ def test_only_programs_with_a_result_have_unused_variables() -> None:
     assert codes_of("_a = gen()\nreturn x") == []
 
 
+@pytest.mark.parametrize(
+    ("reads", "unused"),
+    [
+        ("return t[0]", 0),
+        ("return [t[0], x]", 0),
+        ("y = t[0]\nreturn y", 0),
+        ("for one in t:\n    log one\nreturn x", 0),
+        ("return [one for one in t]", 0),
+        ('"${t}"\nreturn x', 0),
+        ("return t[0].b", 1),
+        ("return [one.b for one in t]", 1),
+        ("adopt t[0]\nreturn x", 2),
+    ],
+)
+def test_a_branch_that_is_read_whole_uses_all_its_variables(reads: str, unused: int) -> None:
+    assert codes_of(f'"A"\nfork 2 as t:\n    a = gen()\n    b = 1\n{reads}') == ["PL103"] * unused
+
+
 # Types -----------------------------------------------------------------------------------------------
 
 
