@@ -32,20 +32,20 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class FunctionProgram(Program[P, R]):
-    """A function whose first parameter is its prompt.
+class _OfFunction(AnyProgram[P, R]):
+    """What programs of functions have in common.
 
     Args:
-        function: says what the prompt holds; called in a strand.
+        function: its first parameter is its prompt.
         how: it is run.
 
     Attributes:
         base: the program that this is, run otherwise; None for itself.
     """
 
-    base: "FunctionProgram[P, R] | None" = None
+    base: Self | None = None
 
-    def __init__(self, function: Callable[Concatenate[Any, P], R], how: How | None = None) -> None:
+    def __init__(self, function: Callable[Concatenate[Any, P], Any], how: How | None = None) -> None:
         super().__init__(function.__name__, how or How())
         self._function = function
         self.__signature__ = _dressed(self, function)
@@ -60,6 +60,14 @@ class FunctionProgram(Program[P, R]):
 
     def bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
         return self.__signature__.bind(*args, **kwargs)
+
+    def __get__(self, owner: object | None, kind: type[Any] | None = None) -> Self:
+        """As a method, its `self` is the object's."""
+        return self if owner is None else type(self)(MethodType(self._function, owner), self._how)
+
+
+class FunctionProgram(_OfFunction[P, R], Program[P, R]):
+    """A plain function as a program; it is called in a strand."""
 
     def _execute(self, bound: inspect.BoundArguments, execution: Execution) -> Outcome[R]:
         strand = current_strand()
@@ -84,35 +92,9 @@ class FunctionProgram(Program[P, R]):
             lambda prompt: self._function(prompt, *bound.args, **bound.kwargs),
         )
 
-    @overload
-    def __get__(self, owner: None, kind: type[Any]) -> Self: ...
-    @overload
-    def __get__(self, owner: object, kind: type[Any]) -> "FunctionProgram[P, R]": ...
-    def __get__(self, owner: object | None, kind: type[Any] | None = None) -> Any:
-        """As a method, its `self` is the object's."""
-        return self if owner is None else type(self)(MethodType(self._function, owner), self._how)
 
-
-class AsyncFunctionProgram(AsyncProgram[P, R]):
-    """A coroutine function whose first parameter is its prompt; see `FunctionProgram`."""
-
-    base: "AsyncFunctionProgram[P, R] | None" = None
-
-    def __init__(self, function: Callable[Concatenate[Any, P], Awaitable[R]], how: How | None = None) -> None:
-        super().__init__(function.__name__, how or How())
-        self._function = function
-        self.__signature__ = _dressed(self, function)
-
-    def _with(self, how: How) -> Self:
-        other = type(self)(self._function, how)
-        other.base = self.base or self
-        return other
-
-    def __reduce__(self) -> Any:
-        return _pickled(self.base, self._function, self._how)
-
-    def bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
-        return self.__signature__.bind(*args, **kwargs)
+class AsyncFunctionProgram(_OfFunction[P, R], AsyncProgram[P, R]):
+    """A coroutine function as a program; it runs as a task of its event loop."""
 
     async def _execute(self, bound: inspect.BoundArguments, execution: Execution, host: TaskHost) -> Outcome[R]:
         live = _live(host.loop, execution, self.__name__)
@@ -134,14 +116,6 @@ class AsyncFunctionProgram(AsyncProgram[P, R]):
             lambda statements: AsyncPrompt(statements, host),
             lambda prompt: self._function(prompt, *bound.args, **bound.kwargs),
         )
-
-    @overload
-    def __get__(self, owner: None, kind: type[Any]) -> Self: ...
-    @overload
-    def __get__(self, owner: object, kind: type[Any]) -> "AsyncFunctionProgram[P, R]": ...
-    def __get__(self, owner: object | None, kind: type[Any] | None = None) -> Any:
-        """As a method, its `self` is the object's."""
-        return self if owner is None else type(self)(MethodType(self._function, owner), self._how)
 
 
 @overload
