@@ -29,6 +29,7 @@ from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.logits import TimedLogits
 from promptlang.runtime.models.memory import available_memory
 from promptlang.runtime.prompt import TokenPrompt
+from promptlang.runtime.race import FewTokens, Values
 from promptlang.runtime.requests import (
     Answer,
     GeneratedTokens,
@@ -41,7 +42,7 @@ from promptlang.runtime.requests import (
     WatcherError,
 )
 from promptlang.runtime.room import Room
-from promptlang.runtime.sampler import FewTokens, SamplingRow, Values, few_allowed, logprob_of, sample, spread
+from promptlang.runtime.sampler import SamplingRow, few_allowed, logprob_of, sample, spread
 from promptlang.runtime.scheduler import Job, Scheduler
 from promptlang.runtime.scoring import ScoreJob
 from promptlang.runtime.text.chat_template import ChatTemplate

@@ -4,17 +4,14 @@ In numpy, row by row: a row of logits fits the processor's cache, and waking thr
 they save.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from promptlang.grammar.vocabulary import Mask, allows
-
-Values = npt.NDArray[np.float32]
-FewTokens = npt.NDArray[np.int64]
-"""Tokens that are looked at one by one."""
+from promptlang.runtime.race import FewTokens, Floor, Values, peaks, race, weights
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ def sample(values: Values, row: SamplingRow) -> int:
         values = _masked(values, row.mask)
     if sampling.temperature == 0.0:
         return int(values.argmax())
-    return _draw(_filtered(_weights(values, sampling.temperature), sampling), row.noise)
+    return _draw(values, sampling, row.noise)
 
 
 def logprob_of(token: int, values: Values) -> float:
@@ -117,63 +114,83 @@ def _penalised(values: Values, history: Sequence[int], penalty: float) -> Values
     return result
 
 
+_PENALTIES = np.where(
+    np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"),
+    np.float32(0),
+    np.float32(-np.inf),
+)
+"""What each byte of a mask adds to the logits of its eight tokens."""
+
+
 def _masked(values: Values, mask: Mask) -> Values:
-    allowed = np.unpackbits(mask.view(np.uint8), bitorder="little")[: len(values)].view(np.bool_)
-    if not allowed.any():
+    if not mask.any():
         raise ValueError("the mask allows no token")
-    return np.where(allowed, values, np.float32(-np.inf))
+    penalised: Values = _PENALTIES.take(mask.view(np.uint8), axis=0).reshape(-1)[: len(values)]
+    penalised += values
+    return penalised
 
 
-def _weights(values: Values, temperature: float) -> Values:
-    """Probabilities up to a factor; the largest is 1."""
-    # The largest becomes 0 before the division: a tiny temperature then overflows to -inf, which is right,
-    # not to inf.
-    with np.errstate(over="ignore"):
-        weights: Values = np.exp((values - values.max()) / np.float32(temperature))
-    return weights
+def _draw(values: Values, sampling: Sampling, noise: int) -> int:
+    """A token of those that the filters leave: a likeliest part, whose end the highest floor is.
 
-
-def _filtered(weights: Values, sampling: Sampling) -> Values:
-    """Weights with what the filters drop set to zero, in place."""
-    if 0 < sampling.top_k < len(weights):
-        _keep_likeliest(weights, sampling.top_k)
-    if sampling.top_p < 1.0:
-        sums = np.sort(weights)[::-1].cumsum(dtype=np.float64)
-        needed = 1 + int(np.searchsorted(sums, sampling.top_p * sums[-1]))
-        _keep_likeliest(weights, min(needed, len(weights)))
-    if sampling.min_p > 0.0:
-        weights[weights < sampling.min_p] = 0.0
-    return weights
-
-
-def _keep_likeliest(weights: Values, count: int) -> None:
-    """Set all but so many weights to zero, in place; of equals, those with the lower ids stay."""
-    least = np.partition(weights, -count)[-count]
-    equal = np.flatnonzero(weights == least)
-    weights[equal[count - int(np.count_nonzero(weights > least)) :]] = 0.0
-    weights[weights < least] = 0.0
-
-
-_NEGLIGIBLE = 1e-12
-"""Tokens this much less likely than the likeliest are never drawn."""
-
-
-def _draw(weights: Values, noise: int) -> int:
-    """A token in proportion to the weights, by the Gumbel-max trick (Gumbel 1954; Maddison et al., arXiv:1411.0030).
-
-    Each token's noise depends on the token alone, so that a change in the last bits of the logits, as other batch
-    mates may cause, turns the draw only where two tokens are as good as tied. Along a cumulative distribution it
-    would add up.
+    Where `top_p` ends is not looked for: a token outside is refused, and the next one drawn from those before it, so
+    that what comes in the end comes in proportion. FlashInfer does the same on GPUs (arXiv:2501.01005).
     """
-    tokens = np.flatnonzero(weights > _NEGLIGIBLE)
-    scores = np.log(weights[tokens].astype(np.float64)) - np.log(-np.log(_uniforms(noise, tokens)))
-    return int(tokens[scores.argmax()])
+    floor = Floor(-np.inf, len(values))
+    if 0 < sampling.top_k < len(values):
+        floor = _top_k_floor(values, sampling.top_k)
+    nucleus = None if sampling.top_p == 1.0 else _Nucleus(values, sampling, floor)
+    if sampling.min_p > 0.0:
+        least = float(values.max() + np.float32(sampling.temperature * math.log(sampling.min_p)))
+        floor = _higher(floor, Floor(least, len(values)))
+    attempt = 0
+    while True:
+        token = race(values, sampling.temperature, noise, floor, attempt)
+        if nucleus is None or token in nucleus:
+            return token
+        floor = Floor(float(values[token]), token)
+        attempt += 1
 
 
-def _uniforms(noise: int, tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """A number in (0, 1) for each token: SplitMix64 (Steele et al. 2014) of the bits and the token."""
-    state = tokens.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(noise)
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    state ^= state >> np.uint64(31)
-    return ((state >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+def _higher(one: Floor, other: Floor) -> Floor:
+    return max(one, other, key=lambda floor: (floor.value, -floor.token))
+
+
+def _top_k_floor(values: Values, count: int) -> Floor:
+    """Behind so many of the likeliest tokens."""
+    # As many blocks as tokens are wanted have a peak at this value or above it, and so as many tokens have, or more.
+    greatest = peaks(values)
+    pool = greatest if count <= len(greatest) else values
+    tokens = np.flatnonzero(values >= np.partition(pool, -count)[-count])
+    last = int(tokens[np.argsort(-values[tokens], kind="stable")[count - 1]])
+    return Floor(float(values[last]), last + 1)
+
+
+class _Nucleus:
+    """The smallest set of most likely tokens whose probabilities reach `top_p`.
+
+    Args:
+        values: logits, float32 [vocabulary].
+        sampling: `top_p`, and the temperature that it is meant at.
+        floor: which tokens there are.
+    """
+
+    def __init__(self, values: Values, sampling: Sampling, floor: Floor) -> None:
+        # Without `top_k` all take part; with it, it is worth looking at those alone.
+        tokens = None if floor.value == -np.inf else _before(values, floor)
+        self._tokens = tokens
+        self._values = values if tokens is None else values[tokens]
+        self._weights = weights(self._values, values.max(), sampling.temperature)
+        self._enough = sampling.top_p * float(self._weights.sum())
+
+    def __contains__(self, token: int) -> bool:
+        place = token if self._tokens is None else int(self._tokens.searchsorted(token))
+        before = _before(self._values, Floor(float(self._values[place]), place))
+        return float(self._weights[before].sum()) < self._enough
+
+
+def _before(values: Values, floor: Floor) -> FewTokens:
+    """The tokens that stand before a place."""
+    before = values > floor.value
+    before[: floor.token] |= values[: floor.token] == floor.value
+    return np.flatnonzero(before)

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from promptlang.runtime.race import DEPTH, race, times
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.sampler import FEW, Sampling, SamplingRow, few_allowed, logprob_of, sample, spread
 
@@ -201,3 +202,86 @@ def test_of_few_allowed_tokens_the_same_one_comes_without_the_others_logits(
 def test_many_tokens_or_no_mask_are_not_few() -> None:
     assert few_allowed(SamplingRow(Sampling())) is None
     assert few_allowed(SamplingRow(Sampling(), mask_of(list(range(FEW + 1)), size=FEW + 40))) is None
+
+
+# Many tokens, so that there are many blocks -------------------------------------------------------------------------
+
+SIZES = st.sampled_from([1, 63, 64, 65, 127, 128, 500, 1000, 4133])
+
+
+def kept(values: npt.NDArray[np.float32], sampling: Sampling) -> set[int]:
+    """What the filters leave, said the slow way: one after the other on a sorted list."""
+    order = sorted(range(len(values)), key=lambda token: (-values[token], token))
+    shares = np.exp((values.astype(np.float64) - values.max()) / sampling.temperature)
+    order = order[: sampling.top_k or None]
+    if sampling.top_p < 1.0:
+        before = np.cumsum([0.0, *shares[order][:-1]])
+        order = [token for token, sum_before in zip(order, before, strict=True)
+                 if sum_before < sampling.top_p * shares[order].sum()]  # fmt: skip
+    return {token for token in order if shares[token] >= sampling.min_p}
+
+
+@settings(deadline=None)
+@given(
+    st.builds(
+        Sampling,
+        temperature=st.sampled_from([0.3, 1.0, 2.5]),
+        top_p=st.sampled_from([1.0, 0.93, 0.21, 1e-9]),
+        top_k=st.sampled_from([0, 1, 5, 70, 1000]),
+        min_p=st.sampled_from([0.0, 0.053, 0.91]),
+    ),
+    SIZES,
+    st.sampled_from([0.0, 0.1, 1.0, 5.0]),
+    st.integers(0, 2**32 - 1),
+)
+def test_what_comes_is_what_the_filters_leave(sampling: Sampling, size: int, spread_of: float, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    # Rounded, so that some are equal.
+    values = (generator.normal(size=size) * spread_of).round(1).astype(np.float32)
+    left = kept(values, sampling)
+    assert {sample(values, SamplingRow(sampling, noise=RandomStream(at).bits(0))) for at in range(20)} <= left
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(1.0),
+        Sampling(0.7, top_k=40),
+        Sampling(1.3, top_p=0.6),
+        Sampling(1.0, min_p=0.1),
+        Sampling(1.5, top_k=60, top_p=0.8, min_p=0.05),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("size", [200, 1003])
+def test_draws_pass_a_chi_squared_test(sampling: Sampling, size: int) -> None:
+    values = (np.random.default_rng(size).normal(size=size) * 2).astype(np.float32)
+    left = sorted(kept(values, sampling))
+    shares = np.exp(values[left].astype(np.float64) / sampling.temperature)
+    draws = 20_000
+    counts = Counter(sample(values, SamplingRow(sampling, noise=RandomStream(at).bits(0))) for at in range(draws))
+    assert set(counts) <= set(left)
+    expected = draws * shares / shares.sum()
+    # Cells of fewer than five expected draws are put together.
+    large = expected >= 5
+    found = np.array([counts[token] for token in left], dtype=np.float64)
+    cells = np.append(found[large], found[~large].sum()), np.append(expected[large], expected[~large].sum())
+    statistic = sum((a - b) ** 2 / b for a, b in zip(*cells, strict=True) if b > 0)
+    freedom = int(large.sum()) - 1 + bool((~large).any())
+    # Wilson and Hilferty; 4.3 standard deviations: one in 100,000 fails by chance, and these draws are fixed.
+    assert statistic <= freedom * (1 - 2 / (9 * freedom) + 4.3 * math.sqrt(2 / (9 * freedom))) ** 3
+
+
+@settings(deadline=None)
+@given(SIZES, st.sampled_from([0.0, 1.0, 9.0]), NOISE, st.sampled_from([0.2, 1.0, 3.0]))
+def test_blocks_that_are_not_computed_could_not_have_won(
+    size: int, spread_of: float, noise: int, temperature: float
+) -> None:
+    values = (np.random.default_rng(noise % 1000).normal(size=size) * spread_of).astype(np.float32)
+    blocks = max(1, size // DEPTH)
+    shares = np.exp((values - values.max()).astype(np.float64) / temperature)
+    rates = np.bincount(np.arange(size) % blocks, shares)
+    block = int((rates / times(noise, np.arange(blocks) + (1 << 32))).argmax())
+    tokens = np.arange(block, size, blocks)
+    assert race(values, temperature, noise) == tokens[(shares[tokens] / times(noise, tokens)).argmax()]

@@ -1,5 +1,6 @@
 """`require`: where it goes back to, what it takes back, and when it gives up; on the tiny random model."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -139,32 +140,29 @@ def test_without_a_message_the_fault_names_the_condition(run: Runner) -> None:
     ],
 )  # fmt: skip
 def test_it_goes_back_to_the_answer_that_the_condition_comes_from(run: Runner, body: str, logged: str) -> None:
-    text = logs_of(run, body.replace("ASK", ASK).replace("REQUIRE", "require y == 3 else retry 64") + '\nlog "c"')
-    repeated = [piece for piece in logged.replace("(", "|").replace(")", "|").split("|") if piece]
-    place = 0
-    for piece in repeated:
-        assert text.startswith(piece, place)
-        while text.startswith(piece, place):
-            place += len(piece)
-            if piece in ("a", "c"):
-                break
-    assert place == len(text)
-    assert text.count("b") > logged.count("b")
+    body = body.replace("ASK", ASK).replace("REQUIRE", "require y == 3 else retry 64") + '\nlog "c"'
+    # A seed may draw what is required at once.
+    texts = [logs_of(run, body, seed=seed) for seed in range(3)]
+    assert any(text.count("b") > logged.count("b") for text in texts)
+    for text in texts:
+        assert repeats(text, logged)
+
+
+def repeats(text: str, logged: str) -> bool:
+    """Whether a text is one in which what is in brackets may stand several times."""
+    return re.fullmatch(logged.replace(")", ")+"), text) is not None
 
 
 def test_a_group_that_an_earlier_requirement_holds_is_done_again_as_a_whole(run: Runner) -> None:
-    logs = logs_of(
-        run,
-        """
+    body = """
 x = gen(int in 0..9, temperature=3)
 log "b"
 y = gen(int in 0..9, temperature=3)
 require x >= 0 else retry 1
 require y == 3 else retry 64
 log "c"
-""",
-    )
-    assert logs.startswith("bb")
+"""
+    assert any(logs_of(run, body, seed=seed).startswith("bb") for seed in range(3))
 
 
 def test_calls_are_made_again(run: Runner) -> None:
