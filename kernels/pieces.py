@@ -49,36 +49,46 @@ def position_array(pieces: Sequence[Piece]) -> npt.NDArray[np.int64]:
     return np.concatenate([np.arange(piece.position, piece.position + piece.length) for piece in pieces])
 
 
-class Window:
-    """How far back the rows of a batch see.
+class View:
+    """Which keys the rows of a batch see: none after themselves, and none too far back.
 
     Args:
         lanes: of the batch.
-        width: how many positions a token sees, itself and those just before it.
+        window: how many positions a token sees, itself and those just before it; None: all.
     """
 
-    def __init__(self, lanes: Sequence[AttentionLane], width: int) -> None:
+    def __init__(self, lanes: Sequence[AttentionLane], window: int | None) -> None:
         starts = [length(tuple(lane.context)) for lane in lanes]
         counts = [len(lane.slots) for lane in lanes]
-        positions = [np.arange(start, start + count) for start, count in zip(starts, counts, strict=True)]
-        self._first_seen = np.concatenate(positions) - width + 1
+        self._last_seen = np.concatenate(
+            [np.arange(start, start + count) for start, count in zip(starts, counts, strict=True)]
+        )
+        self._first_seen = None if window is None else self._last_seen - window + 1
 
     def cut(self, rows: slice, pieces: Sequence[Piece]) -> list[Piece]:
-        """Drop what none of the rows see, and part what only some see from what all see."""
+        """Drop what none of the rows see for its distance, and part what only some see from what all see."""
+        if self._first_seen is None:
+            return list(pieces)
         some, all_ = self._borders(rows)
         return [piece for part in pieces for piece in (*_between(part, some, all_), *_between(part, all_, sys.maxsize))]
 
     def hides(self, rows: slice, pieces: Sequence[Piece]) -> bool:
         """Whether there is a key among them that a row doesn't see."""
-        return any(piece.position < self._borders(rows)[1] for piece in pieces)
+        last = max(piece.position + piece.length for piece in pieces) - 1
+        return bool(last > self._last_seen[rows].min()) or self.outgrows(rows, pieces)
+
+    def outgrows(self, rows: slice, pieces: Sequence[Piece]) -> bool:
+        """Whether there is a key among them that is too far back for a row."""
+        return self._first_seen is not None and any(piece.position < self._borders(rows)[1] for piece in pieces)
 
     def sees(self, rows: slice, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Which keys, by position, are not too far back: [rows, keys]."""
-        seen: npt.NDArray[np.bool_] = positions >= self._first_seen[rows, None]
-        return seen
+        """Which keys, by position, each row sees: [rows, keys]."""
+        seen: npt.NDArray[np.bool_] = positions <= self._last_seen[rows, None]
+        return seen if self._first_seen is None else seen & (positions >= self._first_seen[rows, None])
 
     def _borders(self, rows: slice) -> tuple[int, int]:
         """The first positions that one row sees, and that all see."""
+        assert self._first_seen is not None
         seen = self._first_seen[rows]
         return int(seen.min()), int(seen.max())
 

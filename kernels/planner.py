@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from promptlang.kernels.lane import AttentionLane
-from promptlang.kernels.pieces import Piece, SlotRuns, Window, joined, length, position_array, slot_array
+from promptlang.kernels.pieces import Piece, SlotRuns, View, joined, length, position_array, slot_array
 from promptlang.kernels.plan import HIDDEN, AttentionPlan, CausalPart, PaddedPart, Part, SlotIndex, WindowPlan
 
 # What decides is how long things take beside one another, in tokens: the time of copying one token's keys and values
@@ -36,6 +36,10 @@ SHARED_TOKENS = 768
 
 PADDED_QUERIES = 8
 """Lanes with more new tokens than this are not padded. So many queries of one key take about as long as its copy."""
+
+FEW_QUERIES = 40
+"""Up to so many new tokens of a lane are keys like those before them, seen by position. That saves a part and a merge,
+and a token's attention is rounded as if it were computed alone, which matters where it is rounded to bfloat16."""
 
 
 def plan(lanes: Sequence[AttentionLane], windows: Set[int | None], device: torch.device) -> AttentionPlan:
@@ -103,15 +107,10 @@ def _common(left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]) -
 
 @dataclass(frozen=True)
 class _Tail:
-    """What is left of a lane without its long pieces: some context, and the new tokens if they are causal."""
+    """What is left of a lane without its long pieces."""
 
     rows: slice
-    context: tuple[Piece, ...]
-    new: tuple[Piece, ...]
-
-    @property
-    def pieces(self) -> tuple[Piece, ...]:
-        return self.context + self.new
+    pieces: tuple[Piece, ...]
 
     @property
     def length(self) -> int:
@@ -163,7 +162,7 @@ class _Planner:
     def __init__(self, lanes: Sequence[AttentionLane], window: int | None, device: torch.device) -> None:
         self._lanes = lanes
         self._device = device
-        self._window = None if window is None else Window(lanes, window)
+        self._view = View(lanes, window)
         self._row = np.cumsum([0, *(len(lane.slots) for lane in lanes)]).tolist()
         self._own: list[Part | CausalPart | PaddedPart] = []
         self._more: list[Part] = []
@@ -179,41 +178,32 @@ class _Planner:
     def finish(self) -> WindowPlan:
         for group in _groups(self._tails):
             if len(group.tails) == 1:
-                self._add_alone(group.tails[0])
+                (tail,) = group.tails
+                self._own.append(self._part(tail.rows, tail.pieces))
             else:
                 self._own.append(self._padded(group))
         return WindowPlan(tuple(self._own), tuple(self._more))
 
     def _seen(self, rows: slice, runs: SlotRuns, position: int) -> list[Piece]:
-        pieces = joined(runs, position)
-        return pieces if self._window is None else self._window.cut(rows, pieces)
+        return self._view.cut(rows, joined(runs, position))
 
     def _add_own(self, rows: slice, slots: npt.NDArray[np.int32], segment: _Segment) -> None:
         """A lane's last part: its own context and its new tokens."""
-        runs, new = segment.runs, _runs(slots)
-        causal: list[Piece] = []
-        if len(new) == 1:  # sees all there is: its own slot is one more key
-            runs += new
-        else:
-            causal = joined(new, segment.position + length(runs))
-        pieces = self._seen(rows, runs, segment.position)
-        tail = _Tail(rows, tuple(piece for piece in pieces if piece.length <= LONG_RUN), tuple(causal))
+        new = _runs(slots)
+        if len(new) > FEW_QUERIES:
+            self._own.append(self._causal(rows, joined(new, segment.position + length(segment.runs))))
+            self._more += self._parts(rows, self._seen(rows, segment.runs, segment.position))
+            return
+        pieces = self._seen(rows, segment.runs + new, segment.position)
+        tail = _Tail(rows, tuple(piece for piece in pieces if piece.length <= LONG_RUN))
         parts = [self._part(rows, [piece]) for piece in pieces if piece.length > LONG_RUN]
         if not tail.pieces:
             self._own.append(parts.pop())
         elif tail.length <= LONG_RUN and len(new) <= PADDED_QUERIES:
             self._tails.append(tail)
         else:
-            self._add_alone(tail)
+            self._own.append(self._part(tail.rows, tail.pieces))
         self._more += parts
-
-    def _add_alone(self, tail: _Tail) -> None:
-        context = [self._part(tail.rows, tail.context)] if tail.context else []
-        if tail.new:
-            self._own.append(self._causal(tail))
-            self._more += context
-        else:
-            self._own += context
 
     def _parts(self, rows: slice, pieces: Sequence[Piece]) -> list[Part]:
         """Long pieces in place, the short ones gathered into one part."""
@@ -223,16 +213,14 @@ class _Planner:
 
     def _part(self, rows: slice, pieces: Sequence[Piece]) -> Part:
         slots = _slots(pieces, self._device)
-        if self._window is None or not self._window.hides(rows, pieces):
+        if not self._view.hides(rows, pieces):
             return Part(rows, slots)
-        return Part(rows, slots, self._mask(self._window.sees(rows, position_array(pieces))))
+        return Part(rows, slots, self._mask(self._view.sees(rows, position_array(pieces))))
 
-    def _causal(self, tail: _Tail) -> Part | CausalPart:
-        slots = _slots(tail.new, self._device)
-        if self._window is None or not self._window.hides(tail.rows, tail.new):
-            return CausalPart(tail.rows, slots)
-        sees = np.tril(self._window.sees(tail.rows, position_array(tail.new)))
-        return Part(tail.rows, slots, self._mask(sees))
+    def _causal(self, rows: slice, new: Sequence[Piece]) -> Part | CausalPart:
+        if not self._view.outgrows(rows, new):
+            return CausalPart(rows, _slots(new, self._device))
+        return self._part(rows, new)
 
     def _padded(self, group: _Group) -> PaddedPart:
         tails = sorted(group.tails, key=lambda tail: tail.rows.start)
@@ -245,12 +233,7 @@ class _Planner:
             rows[index] = tail.rows.start + place
             slots[index, : tail.length] = slot_array(tail.pieces)
             slots[index, tail.length :] = slots[index, 0]
-            # The last query sees the whole tail, the one before it one key less, and so on; with no causal
-            # key, all see all.
-            hidden = tail.queries - 1 - place if tail.new else np.zeros_like(place)
-            sees[index] = np.arange(keys) < (tail.length - hidden)[:, None]
-            if self._window is not None:
-                sees[index, :, : tail.length] &= self._window.sees(tail.rows, position_array(tail.pieces))[place]
+            sees[index, :, : tail.length] = self._view.sees(tail.rows, position_array(tail.pieces))[place]
         return PaddedPart(
             _slots(joined(_runs(rows.ravel()), 0), self._device),
             torch.from_numpy(slots.ravel()).to(self._device),

@@ -49,6 +49,18 @@ def test_one_sequence_in_one_run_is_one_part() -> None:
     assert (plan.own, plan.more) == ((Part(slice(0, 1), slice(0, 501)),), ())
 
 
+@pytest.mark.parametrize("context", [100, 500, 700])
+@pytest.mark.parametrize("new", [2, 9, 40])
+def test_a_few_new_tokens_are_keys_like_those_before_them(context: int, new: int) -> None:
+    """So the parts are those of one token alone."""
+    plan = plan_of([lane(new, context, (0, context))])
+    (part,) = plan.own
+    assert isinstance(part, Part)
+    assert (part.slots, plan.more) == (slice(0, context + new), ())
+    assert part.mask is not None
+    assert ((part.mask == 0).sum(1) == torch.arange(context + 1, context + new + 1)).all()
+
+
 def test_a_long_prompt_is_a_causal_part_in_place() -> None:
     plan = plan_of([lane(300, 0)])
     assert plan.own == (CausalPart(slice(0, 300), slice(0, 300)),)
