@@ -8,7 +8,6 @@ from time import perf_counter
 from typing import Any, overload
 
 import numpy as np
-import torch
 
 from promptlang.grammar.errors import ConstraintError
 from promptlang.kernels.backend import AttentionBackend, default_backend
@@ -23,13 +22,15 @@ from promptlang.runtime.cache.prefix_cache import Namespace, TokenIds
 from promptlang.runtime.cache.radix_tree import RadixTree
 from promptlang.runtime.cache.slots import SlotAllocator
 from promptlang.runtime.cache.view import CacheView, view
+from promptlang.runtime.choosing import Choice, RowReader
 from promptlang.runtime.generation import GenerateJob
+from promptlang.runtime.guessing import Guesser
 from promptlang.runtime.models.batch import build_batch
 from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.logits import TimedLogits
 from promptlang.runtime.models.memory import available_memory
+from promptlang.runtime.models.pass_costs import PassCosts
 from promptlang.runtime.prompt import TokenPrompt
-from promptlang.runtime.race import FewTokens, Values
 from promptlang.runtime.requests import (
     Answer,
     GeneratedTokens,
@@ -42,9 +43,10 @@ from promptlang.runtime.requests import (
     WatcherError,
 )
 from promptlang.runtime.room import Room
-from promptlang.runtime.sampler import SamplingRow, few_allowed, logprob_of, sample, spread
+from promptlang.runtime.sampler import logprob_of, sample
 from promptlang.runtime.scheduler import Job, Scheduler
 from promptlang.runtime.scoring import ScoreJob
+from promptlang.runtime.speculation import Drafting, Speculation
 from promptlang.runtime.text.chat_template import ChatTemplate
 from promptlang.runtime.usage import Usage
 
@@ -62,6 +64,8 @@ class EngineOptions:
         tokens_a_step: the most tokens in one model pass.
         answers_at_once: the most requests running together.
         policy: which cached tokens go first for room.
+        pass_costs: of the model, for which drafts are worth their rows; None drafts nothing.
+        drafting_costs: of the passes of `Model.drafting`; None lets it write nothing.
         template_options: more that the model's chat template may name.
     """
 
@@ -70,6 +74,8 @@ class EngineOptions:
     tokens_a_step: int = 512
     answers_at_once: int = 64
     policy: str = "program"
+    pass_costs: PassCosts | None = None
+    drafting_costs: PassCosts | None = None
     template_options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -112,6 +118,16 @@ class Engine:
         self._pins = Pins(self.tree, size // 2)
         self._fault: CacheFault | None = None
         self._scheduler = Scheduler(self.cache, options.tokens_a_step, options.answers_at_once)
+        self._tokens_a_step = options.tokens_a_step
+        self._speculation = self._speculates(options)
+
+    def _speculates(self, options: EngineOptions) -> Speculation | None:
+        if options.pass_costs is None:
+            return None
+        drafting = None
+        if options.drafting_costs is not None and self.model.drafting is not None:
+            drafting = Drafting(Guesser(self.model.drafting, self.pool, self._attention), options.drafting_costs)
+        return Speculation(options.pass_costs, options.shares, drafting)
 
     def _pool_size(self, options: EngineOptions) -> int:
         per_token = KvPool.bytes_per_token(self.model.shape, self.model.dtype)
@@ -255,10 +271,14 @@ class Engine:
             self._give_up(error)
 
     def _run(self, work: Ordered[tuple[Job, list[Lane]]], started: float) -> None:
-        """One model pass over the planned work."""
-        jobs = [job for job, _ in work]
-        lanes = [lane for _, planned in work for lane in planned]
+        """One model pass over the planned work, and over drafts of what may follow."""
+        jobs, drafting_seconds = [job for job, _ in work], 0.0
         try:
+            if self._speculation is not None:
+                drafting_seconds -= self._speculation.model_seconds
+                work = self._speculation.extend(work, self._tokens_a_step)
+                drafting_seconds += self._speculation.model_seconds
+            lanes = [lane for _, planned in work for lane in planned]
             batch = build_batch(lanes, self._attention, self.model.shape.windows)
             planned = perf_counter()
             logits = self.model.forward(batch, self.pool)
@@ -270,45 +290,41 @@ class Engine:
             job.computed()
         timed = TimedLogits(logits)
         self._deliver(work, timed)
+        if self._speculation is not None:
+            self._speculation.settle(jobs)
         self._pins.update()
-        model_seconds = passed - planned + timed.seconds
+        model_seconds = drafting_seconds + passed - planned + timed.seconds
         self._account(jobs, lanes, model_seconds, perf_counter() - started - model_seconds)
 
     def _deliver(self, work: Ordered[tuple[Job, list[Lane]]], logits: TimedLogits) -> None:
         """Give each job its rows: generating jobs sample together, scoring jobs read theirs."""
         row = 0
-        choices: list[_Choice] = []
+        choices: list[Choice] = []
         for job, lanes in work:
-            rows = range(row, row + sum({"last": 1, "none": 0, "all": len(lane.tokens)}[lane.wants] for lane in lanes))
+            rows = range(row, row + sum(lane.rows for lane in lanes))
             with self._failing("reading the scores" if isinstance(job, ScoreJob) else "the constraint", job):
                 if rows and isinstance(job, GenerateJob):
-                    choices.append(_Choice.of(job, row))
+                    choices.append(Choice(job, rows))
                 elif rows and isinstance(job, ScoreJob):
                     with self._uninterrupted(job):
                         job.accept(logits.rows(rows))
             row = rows.stop
         with self._failing("reading the logits", *(choice.job for choice in choices)):
-            for choice, values in zip(choices, self._values(choices, logits), strict=True):
+            reader = RowReader(choices, logits, self.model.shape.vocab_size)
+            for choice in choices:
                 with self._failing("taking the next token", choice.job):
-                    self._accept(choice, values)
+                    self._accept(choice, reader)
 
-    def _values(self, choices: Ordered["_Choice"], logits: TimedLogits) -> Iterator[Values]:
-        """The logits of each choice; where few tokens are allowed, only of these."""
-        all_tokens = [choice.row for choice in choices if choice.few is None]
-        whole = iter(logits.rows(all_tokens).cpu().numpy() if all_tokens else ())
-        for choice in choices:
-            if choice.few is None:
-                yield next(whole)
-            else:
-                values = logits.tokens(choice.row, torch.from_numpy(choice.few)).cpu().numpy()
-                yield spread(choice.few, values, self.model.shape.vocab_size)
-
-    def _accept(self, choice: "_Choice", values: Values) -> None:
-        job = choice.job
-        token = sample(values, choice.sampling_row)
-        logprob = logprob_of(token, values) if job.wants_logprobs else 0.0
-        with self._uninterrupted(job):
-            job.accept(token, logprob)
+    def _accept(self, choice: Choice, reader: RowReader) -> None:
+        """Take the next token, and as many more as a draft has guessed."""
+        job, goes_on = choice.job, True
+        while goes_on:
+            values = reader.values(choice)
+            token = sample(values, choice.sampling_row)
+            logprob = logprob_of(token, values) if job.wants_logprobs else 0.0
+            with self._uninterrupted(job):
+                job.accept(token, logprob)
+            goes_on = choice.goes_on()
 
     @contextmanager
     def _failing(self, what: str, *jobs: Job) -> Iterator[None]:
@@ -353,7 +369,7 @@ class Engine:
         )
 
     def _account(self, jobs: Ordered[Job], lanes: Ordered[Lane], model_seconds: float, host_seconds: float) -> None:
-        prefilling = any(len(lane.tokens) > 1 for lane in lanes)
+        prefilling = any(len(lane.tokens) - lane.drafted > 1 for lane in lanes)
         usages = {id(usage): usage for usage in (self.usage, *(job.answer.request.usage for job in jobs))}
         for usage in usages.values():
             usage.forwards += 1
@@ -383,25 +399,3 @@ class Engine:
         """Assert that nothing has leaked; only when idle."""
         assert self._scheduler.is_idle
         check_tree(self.tree, in_use=0)
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """A token to choose.
-
-    Attributes:
-        job: whose.
-        row: of the pass's logits.
-        sampling_row: how.
-        few: the allowed tokens, where only their logits are needed.
-    """
-
-    job: GenerateJob
-    row: int
-    sampling_row: SamplingRow
-    few: FewTokens | None
-
-    @classmethod
-    def of(cls, job: GenerateJob, row: int) -> "_Choice":
-        sampling_row = job.sampling_row()
-        return cls(job, row, sampling_row, None if job.wants_logprobs else few_allowed(sampling_row))

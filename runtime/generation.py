@@ -7,7 +7,10 @@ from promptlang.grammar.ending import shortest_end
 from promptlang.grammar.vocabulary import Mask, Vocabulary, allows
 from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.lane import Lane
+from promptlang.runtime.cache.prefix_cache import Namespace, TokenIds
 from promptlang.runtime.cache.sequence import Sequence
+from promptlang.runtime.guess import Guess
+from promptlang.runtime.lookup import LEAD
 from promptlang.runtime.requests import Answer, Finish, GeneratedTokens, GenerateTokens, watching
 from promptlang.runtime.sampler import SamplingRow
 from promptlang.runtime.text.stops import AnswerText
@@ -76,9 +79,60 @@ class GenerateJob:
         self._read = max(self._read, end)
         return [lane]
 
+    # Drafts ------------------------------------------------------------------------------------------
+
+    @property
+    def most_drafted(self) -> int:
+        """How many tokens of a draft the answer could use, in a pass that computes all it has."""
+        if self.sequence.pending or (self._request.withdrawn and not self._generated):
+            return 0
+        return max(0, self._request.max_tokens - self._text.tokens - 1)
+
+    @property
+    def reads_prompt(self) -> bool:
+        """Whether the planned pass computes tokens of the prompt. Where these are in the cache by then, their keys and
+        values there take the place of its own."""
+        return self._pass_began < self._prompt_end
+
+    @property
+    def namespace(self) -> Namespace:
+        """Whose answer it is."""
+        return self._request.prompt.namespace
+
+    @property
+    def program(self) -> str:
+        """Whose prompts it is one of."""
+        return self._request.prompt.program
+
+    def draft(self, lane: Lane, tokens: list[int]) -> Lane:
+        """A guess at what comes next goes through the model as well.
+
+        Args:
+            lane: the planned one, up to the end.
+            tokens: at most as many as slots are reserved for a draft.
+        """
+        self._request.usage.drafted_tokens += len(tokens)
+        return self.sequence.drafted(lane, tokens)
+
+    def guess(self) -> Guess:
+        """An empty guess at what comes next."""
+        return Guess(
+            self._request,
+            self._vocabulary,
+            self._state and self._state.fork(),
+            self.sequence.tokens,
+            generated=len(self._generated),
+            needed=self._request.min_tokens - self._text.tokens,
+        )
+
+    @property
+    def written(self) -> TokenIds:
+        """The answer, behind as much of its prompt as it takes to find it by."""
+        return self.sequence.ids[max(0, self._prompt_end - LEAD) :]
+
     def computed(self) -> None:
         """The planned tokens have their KV now; the prompt's are shared at once, for others may wait for them."""
-        if self._pass_began < self._prompt_end:
+        if self.reads_prompt:
             self.sequence.commit()
 
     # What the model answers --------------------------------------------------------------------------
@@ -127,6 +181,7 @@ class GenerateJob:
         self._append(token, logprob)
         if self._text.stopped_at is None:
             self._jump_forward()
+        self._request.usage.accepted_tokens += self.sequence.confirm()
         self._show()
         finish = self._finish_reason()
         if finish is not None:

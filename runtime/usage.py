@@ -17,6 +17,8 @@ class Usage:
         forced_tokens: tokens a constraint forced, appended without asking the model.
         option_tokens: distinct tokens of what `select` and `score` chose from; what options share counts once.
         unscored_tokens: those of them that were never scored, for nothing that goes on from there could win.
+        drafted_tokens: tokens that went through the model as a guess at what an answer goes on with.
+        accepted_tokens: those of them that it went on with.
         forwards: model passes this run took part in.
         calls: model calls (answers asked for).
         cut_answers: answers that `max_tokens` ended.
@@ -32,6 +34,8 @@ class Usage:
     forced_tokens: int = 0
     option_tokens: int = 0
     unscored_tokens: int = 0
+    drafted_tokens: int = 0
+    accepted_tokens: int = 0
     forwards: int = 0
     calls: int = 0
     cut_answers: int = 0
@@ -76,6 +80,8 @@ class Usage:
             "forced_tokens",
             "option_tokens",
             "unscored_tokens",
+            "drafted_tokens",
+            "accepted_tokens",
             "calls",
             "cut_answers",
             "overruled_answers",
@@ -95,6 +101,8 @@ class Usage:
             "forced_tokens": self.forced_tokens,
             "option_tokens": self.option_tokens,
             "unscored_tokens": self.unscored_tokens,
+            "drafted_tokens": self.drafted_tokens,
+            "accepted_tokens": self.accepted_tokens,
             "forwards": self.forwards,
             "calls": self.calls,
             "cut_answers": self.cut_answers,

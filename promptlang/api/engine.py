@@ -31,7 +31,9 @@ class Engine:
         dtype: how weights are kept: `float32`, `bfloat16`, `float16` or `int4`.
         kv_budget: memory for the KV cache, in bytes; None measures the machine.
         seed: of all random numbers, where a program is not given one of its own.
-        deterministic: never choose the layout of weights by how many sequences run.
+        deterministic: never choose the layout of weights by how many sequences run, and never speculate.
+        speculation: compute tokens that may come next along with what has to be computed: the same answers in fewer
+            passes.
         template_options: values that the model's chat template reads, by name (`enable_thinking`).
 
     Raises:
@@ -47,6 +49,7 @@ class Engine:
         kv_budget: int | None = None,
         seed: int = 0,
         deterministic: bool = False,
+        speculation: bool = True,
         template_options: Mapping[str, Any] | None = None,
     ) -> None:
         settings = Settings(
@@ -55,6 +58,7 @@ class Engine:
             dtype=dtype,
             kv_bytes=kv_budget,
             deterministic=deterministic,
+            speculates=speculation,
             template_options=template_options or {},
         )
         self.seed = seed

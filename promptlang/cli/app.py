@@ -137,7 +137,8 @@ def _add_run(commands: "_Commands") -> None:
     run.add_argument(
         "--deterministic",
         action="store_true",
-        help="never choose the layout of weights by how many sequences run: slower, more alike in any company",
+        help="never choose the layout of weights by how many sequences run, and never speculate: slower, more alike in "
+        "any company",
     )
     run.add_argument("--seed", type=int, default=0, help="of all random numbers (default: 0)")
     run.add_argument("--json", action="store_true", help="print one JSON object: result, variables, numbers")
@@ -160,6 +161,11 @@ def _add_run(commands: "_Commands") -> None:
         "repeated",
     )
     run.add_argument("--no-cache", action="store_true", help="compute every prompt from its start, for comparison")
+    run.add_argument(
+        "--no-speculation",
+        action="store_true",
+        help="compute no token before it is written, for comparison: the same result, in more passes",
+    )
     run.add_argument("--kv-budget", metavar="SIZE", type=byte_count, help="memory for the KV cache, such as 512MiB")
     run.add_argument("--tools", metavar="FILE.py", help="a Python file with the functions of the program's tools")
     _add_passes(run)

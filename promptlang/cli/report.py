@@ -122,10 +122,12 @@ def _asked(usage: Usage) -> list[str]:
     if not usage.forwards:
         return [asked, "no pass was made", *([written] if forced else [])]
     cached = usage.cached_tokens / usage.requested_tokens if usage.requested_tokens else 0.0
+    drafted = [f"{usage.accepted_tokens} of {usage.drafted_tokens} guesses held"] if usage.drafted_tokens else []
     return [
         asked,
         f"{usage.computed_tokens} computed ({usage.optimal_tokens} at the least)",
         f"{cached:.0%} from the cache".replace("%", " %"),
         written,
         f"{usage.forwards} passes",
+        *drafted,
     ]

@@ -47,6 +47,7 @@ class RunOptions:
     stream: bool | None
     show_prompt: bool
     no_cache: bool
+    no_speculation: bool
     kv_budget: int | None
     tools: str | None
     passes: str
@@ -65,6 +66,7 @@ class RunOptions:
                 deterministic=self.deterministic,
                 kv_bytes=self.kv_budget,
                 shares=not self.no_cache,
+                speculates=not self.no_speculation,
                 template_options=template_options(self.template_option),
             )
         except OpeningError as error:

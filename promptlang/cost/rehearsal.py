@@ -115,6 +115,7 @@ class GuessingModel:
     """
 
     weights = "guesses"
+    drafting = None
 
     def __init__(self, tokenizer: Tokenizer, manner: Manner) -> None:
         size = tokenizer.vocab_size

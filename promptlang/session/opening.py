@@ -11,6 +11,7 @@ from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.local_backend import LocalBackend
 from promptlang.runtime.models.loading import load
 from promptlang.runtime.models.model import ModelError
+from promptlang.runtime.models.pass_costs import kept_costs
 from promptlang.runtime.requests import RequestError
 from promptlang.session.settings import OpeningError, Settings
 
@@ -28,15 +29,22 @@ def open_loop(settings: Settings, progress: Callable[[str], None] | None = None)
     try:
         if os.environ.get("PROMPTLANG_NO_MODEL"):
             raise ModelError("PROMPTLANG_NO_MODEL is set, so no model is loaded; unset it, or give scripted answers")
+        speculates = settings.speculates and not settings.deterministic
         loaded = load(
             settings.model,
             device=settings.device,
             dtype=settings.dtype,
             one_layout=settings.deterministic,
+            drafts=speculates,
             progress=progress,
         )
+        drafting = loaded.model.drafting
         options = EngineOptions(
-            kv_bytes=settings.kv_bytes, shares=settings.shares, template_options=settings.template_options
+            kv_bytes=settings.kv_bytes,
+            shares=settings.shares,
+            pass_costs=kept_costs(loaded.measurements, loaded.model) if speculates else None,
+            drafting_costs=kept_costs(loaded.measurements, drafting) if drafting is not None else None,
+            template_options=settings.template_options,
         )
         engine = Engine(loaded, options)
         return engine, EngineLoop(LocalBackend(engine))

@@ -18,6 +18,7 @@ class Settings:
         deterministic: never choose the layout of weights by how many sequences run.
         kv_bytes: memory for the KV cache, in bytes; None measures the machine.
         shares: False computes every prompt from its start.
+        speculates: False computes no token before it is written; nor does a deterministic session.
         template_options: more that the model's chat template may name, such as `enable_thinking`.
 
     Raises:
@@ -30,6 +31,7 @@ class Settings:
     deterministic: bool = False
     kv_bytes: int | None = None
     shares: bool = True
+    speculates: bool = True
     template_options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -20,6 +20,8 @@ class Lane:
         slots: int32 [tokens], where their keys and values go.
         context: the slots of all positions before `start` in position order; see `AttentionLane.context`.
         wants: whose logits are wanted: the last token's, every token's, or none.
+        drafted: how many tokens at the end are a guess at what follows the others; the logits of these, and of the one
+            before them, are wanted as well as the last's.
     """
 
     tokens: Sequence[int]
@@ -27,3 +29,9 @@ class Lane:
     slots: npt.NDArray[np.int32]
     context: tuple[SlotRun, ...]
     wants: Literal["last", "all", "none"] = "last"
+    drafted: int = 0
+
+    @property
+    def rows(self) -> int:
+        """Of how many tokens at the end the logits are wanted."""
+        return {"last": 1 + self.drafted, "all": len(self.tokens), "none": 0}[self.wants]

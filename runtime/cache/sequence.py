@@ -2,7 +2,12 @@
 
 ├── in the tree (locked) ──┤── tail: own slots ──┤── not computed yet ──┤
 0                          base                  computed               end
+
+In a pass that guesses, all is computed, and behind the end stands the draft: tokens with slots of their own, of which
+as many become the sequence's as it comes to hold.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,6 +36,8 @@ class Sequence:
         self._borrowed = _EMPTY
         self._tail = _EMPTY
         self._spare = _EMPTY
+        self._draft: list[int] = []
+        self._draft_slots = _EMPTY
 
     @property
     def end(self) -> int:
@@ -91,6 +98,11 @@ class Sequence:
         self._base += node.end - self._node.end
         self._node = node
 
+    @property
+    def ids(self) -> TokenIds:
+        """All tokens, int32."""
+        return self._keys(0, self.end)
+
     def _keys(self, start: int, end: int) -> TokenIds:
         """The tokens from position `start` to `end`. Each is converted once: a prompt is looked up many times."""
         known, wanted = len(self._ids), end - self.start
@@ -117,6 +129,54 @@ class Sequence:
             context=self.context(start),
             wants="last" if start + count == self.end else "none",
         )
+
+    @property
+    def draft_room(self) -> int:
+        """For how many tokens of a draft slots are reserved."""
+        return len(self._draft_slots)
+
+    def reserve_draft(self, count: int) -> bool:
+        """Reserve slots for a draft, where that many are free; nothing is evicted for a guess."""
+        missing = count - len(self._spare)
+        if missing > 0 and (missing > self._cache.allocator.available or not self._grow(missing, 0)):
+            return False
+        self._draft_slots, self._spare = self._spare[:count], self._spare[count:]
+        return True
+
+    def lane_ahead(self, tokens: list[int], at: int) -> Lane:
+        """Some tokens behind the end, computed on trial.
+
+        Args:
+            tokens: as many as slots are reserved for.
+            at: how many of these tokens come before.
+        """
+        start = self.end + at
+        slots = self._draft_slots[at : at + len(tokens)]
+        return Lane(tokens, start, slots, self.context(start))
+
+    def drafted(self, lane: Lane, tokens: list[int]) -> Lane:
+        """A lane that goes up to the end, with a draft behind it, for which slots are reserved."""
+        self._draft = tokens
+        return replace(
+            lane,
+            tokens=[*lane.tokens, *tokens],
+            slots=np.concatenate([lane.slots, self._draft_slots[: len(tokens)]]),
+            drafted=len(tokens),
+        )
+
+    def confirm(self) -> int:
+        """Keep as much of the draft as the tokens, of which there are more now, agree with; gives how much that is."""
+        new = self.tokens[self.computed - self.start :]
+        agree = next((at for at, pair in enumerate(zip(new, self._draft, strict=False)) if pair[0] != pair[1]), None)
+        count = min(len(new), len(self._draft)) if agree is None else agree
+        self._tail = np.concatenate([self._tail, self._draft_slots[:count]])
+        self._draft, self._draft_slots = self._draft[count:], self._draft_slots[count:]
+        return count
+
+    def drop_draft(self) -> None:
+        """Let go of what is left of the draft, and of its slots."""
+        self._spare = np.concatenate([self._draft_slots, self._spare])
+        self._draft, self._draft_slots = [], _EMPTY
 
     def reserve(self, count: int, growth: int = 0) -> Slots | None:
         """Slots for the next `count` tokens, now part of the tail; None when there is no room.
@@ -148,7 +208,8 @@ class Sequence:
         """The KV slots of all positions before `end`, as contiguous runs in order."""
         assert self._node is not None
         cached = [run for node in self._cache.tree.path(self._node) for run in node.runs]
-        return (*cached, *runs(self._borrowed), *runs(self._tail[: end - self._base]))
+        own = np.concatenate([self._tail, self._draft_slots]) if len(self._draft_slots) else self._tail
+        return (*cached, *runs(self._borrowed), *runs(own[: end - self._base]))
 
     def commit(self) -> None:
         """Give the computed tail to the tree, so that others share it."""
@@ -174,6 +235,7 @@ class Sequence:
         """Give back the lock and every slot of its own."""
         if self._node is None:
             return
+        self.drop_draft()
         self._cache.allocator.free(np.concatenate([self._tail, self._spare]))
         self._tail = self._spare = self._borrowed = _EMPTY
         self._cache.tree.unlock(self._node)

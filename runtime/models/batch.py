@@ -94,6 +94,5 @@ def _wanted_rows(lanes: Sequence[Lane], order: list[int]) -> list[int]:
     rows: list[int] = []
     for index, lane in enumerate(lanes):
         end = first[index] + len(lane.tokens)
-        start = {"last": end - 1, "all": first[index], "none": end}[lane.wants]
-        rows += range(start, end)
+        rows += range(end - lane.rows, end)
     return rows

@@ -1,18 +1,12 @@
 """From how many rows on the layout for many rows is the faster one: measured once on a machine, and kept."""
 
-import json
-import logging
-import os
-import platform
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from time import perf_counter
 
 import torch
 
 from promptlang.runtime.models.linear import LinearByRows, Product
-
-_LOG = logging.getLogger(__name__)
+from promptlang.runtime.models.measurements import Measurements
 
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Row counts that are tried."""
@@ -56,49 +50,18 @@ def _seconds(products: Sequence[Product], inputs: Sequence[torch.Tensor], clock:
     return min(times)
 
 
-def kept_limit(folder: Path, products: Sequence[LinearByRows], dtype: torch.dtype) -> int:
-    """`measured_limit`, from a file where there is one for this machine and these products. One that is damaged is
-    written anew; where it can't be written, the next start measures again.
+def kept_limit(measurements: Measurements, products: Sequence[LinearByRows], dtype: torch.dtype) -> int:
+    """`measured_limit`, unless it is known from an earlier start.
 
     Args:
-        folder: where the file is; it is there.
+        measurements: where it is kept.
         products, dtype: see `measured_limit`.
     """
-    file = folder / "row_limits.json"
-    key = _key(products, dtype)
-    limits = _read(file)
-    if key not in limits:
-        limits[key] = measured_limit(products, dtype)
-        _write(file, limits)
-    return limits[key]
-
-
-def _key(products: Sequence[LinearByRows], dtype: torch.dtype) -> str:
-    """All that the times depend on."""
     widths = sorted({product.width for product in products})
-    machine = f"{platform.node()} {platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
     kinds = sorted({f"{type(product.few).__name__} or {type(product.many).__name__}" for product in products})
-    return (
-        f"{machine}, {torch.get_num_threads()} threads, torch {torch.__version__}, "
-        f"{len(products)} {' '.join(kinds)} of {widths} {dtype}"
+    return measurements.kept(
+        "row_limits",
+        f"{len(products)} {' '.join(kinds)} of {widths} {dtype}",
+        lambda: measured_limit(products, dtype),
+        lambda limit: limit in (0, *ROWS),
     )
-
-
-def _read(file: Path) -> dict[str, int]:
-    """What was measured before; nothing where that can't be read."""
-    try:
-        limits = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {key: limit for key, limit in limits.items() if limit in (0, *ROWS)} if isinstance(limits, dict) else {}
-
-
-def _write(file: Path, limits: dict[str, int]) -> None:
-    """Whole or not at all."""
-    partial = file.with_name(f"{file.name}.{os.getpid()}")
-    try:
-        partial.write_text(json.dumps(limits, indent=1), encoding="utf-8")
-        partial.replace(file)
-    except OSError as error:
-        _LOG.warning("what is measured can't be kept: %s", error)
-        partial.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ models", 2023.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from promptlang.runtime.models.batch import Batch
 from promptlang.runtime.models.layouts import Layouts
 from promptlang.runtime.models.linear import MakeProduct, Product
 from promptlang.runtime.models.logits import HeadLogits, Logits
+from promptlang.runtime.models.model import Model
 from promptlang.runtime.models.shape import ModelShape, read_windows
 
 Weights = Mapping[str, torch.Tensor]
@@ -86,6 +87,8 @@ class LeanModel:
         layouts: how weights are kept, and what is computed in.
     """
 
+    drafting: Model | None
+
     def __init__(self, config: LeanConfig, weights: Weights, layouts: Layouts | None = None) -> None:
         layouts = layouts or Layouts()
         self.shape = config.shape
@@ -93,9 +96,9 @@ class LeanModel:
         self._config = config
         self._embedding = weights["model.embed_tokens.weight"].to(self.dtype)
         self.device = self._embedding.device
-        make_product = layouts.for_layers(weights)
+        makers = [make for make in (layouts.for_layers(weights), layouts.for_drafts(weights)) if make is not None]
         self._layers = [
-            _Layer(config, index, _below(weights, f"model.layers.{index}."), make_product)
+            _Layer(config, index, _below(weights, f"model.layers.{index}."), makers)
             for index in range(config.shape.layers)
         ]
         self._norm = _Norm(weights["model.norm.weight"], config.epsilon)
@@ -104,11 +107,16 @@ class LeanModel:
         self._frequencies = _frequencies(config).to(self.device)
         layouts.settle()
         self.weights = layouts.description
+        self.drafting = _DraftingModel(self) if makers[1:] else None
 
-    @torch.inference_mode()
     def forward(self, batch: Batch, pool: KvPool) -> Logits:
         """See `Model.forward`."""
-        step = _Step(batch, pool, *self._rotation(batch.positions))
+        return self.forward_with(_WHOLE, batch, pool)
+
+    @torch.inference_mode()
+    def forward_with(self, form: int, batch: Batch, pool: KvPool) -> Logits:
+        """`forward` with the layers' weights in one of the forms that are kept."""
+        step = _Step(batch, pool, form, *self._rotation(batch.positions))
         x = embedding(batch.tokens, self._embedding)
         for layer in self._layers:
             x = layer.forward(x, step)
@@ -126,12 +134,37 @@ class LeanModel:
         return torch.cat([cosine, cosine], -1).to(self.dtype), torch.cat([-sine, sine], -1).to(self.dtype)
 
 
+_WHOLE, _DRAFT = 0, 1
+"""The forms of the layers' weights: as they are, and in four bits."""
+
+
+class _DraftingModel:
+    """A model with its layers' weights in four bits, over the same keys and values; see `Model.drafting`. With its head
+    in four bits too, every sixth token would be another one.
+
+    Args:
+        model: whose.
+    """
+
+    weights = "four bits for drafts"
+    drafting = None
+
+    def __init__(self, model: LeanModel) -> None:
+        self._model = model
+        self.shape, self.dtype, self.device = model.shape, model.dtype, model.device
+
+    def forward(self, batch: Batch, pool: KvPool) -> Logits:
+        """See `Model.forward`."""
+        return self._model.forward_with(_DRAFT, batch, pool)
+
+
 @dataclass(frozen=True)
 class _Step:
     """What all layers of one pass need; `cosine` and `sine` are [T, head size]."""
 
     batch: Batch
     pool: KvPool
+    form: int
     cosine: torch.Tensor
     sine: torch.Tensor
 
@@ -159,12 +192,14 @@ class _Norm:
 
 
 class _Layer:
-    def __init__(self, config: LeanConfig, index: int, weights: Weights, make_product: MakeProduct) -> None:
-        def fused(*names: str) -> Product:
+    """One layer; each product in as many forms as there are `makers`."""
+
+    def __init__(self, config: LeanConfig, index: int, weights: Weights, makers: Sequence[MakeProduct]) -> None:
+        def fused(*names: str) -> list[Product]:
             """Several products with one input as one."""
             biases = [weights[f"{name}.bias"] for name in names if f"{name}.bias" in weights]
             weight = torch.cat([weights[f"{name}.weight"] for name in names])
-            return make_product(weight, torch.cat(biases) if biases else None)
+            return [make(weight, torch.cat(biases) if biases else None) for make in makers]
 
         self._shape = config.shape
         self._index = index
@@ -179,12 +214,12 @@ class _Layer:
     def forward(self, x: torch.Tensor, step: _Step) -> torch.Tensor:
         """[T, hidden size] to the same."""
         x = x + self._attend(self._attention_norm(x), step)
-        gate, up = self._gate_up(self._mlp_norm(x)).chunk(2, dim=-1)
-        return x + self._down(silu(gate) * up)
+        gate, up = self._gate_up[step.form](self._mlp_norm(x)).chunk(2, dim=-1)
+        return x + self._down[step.form](silu(gate) * up)
 
     def _attend(self, x: torch.Tensor, step: _Step) -> torch.Tensor:
         shape, index = self._shape, self._index
-        heads = self._queries_keys_values(x).view(x.shape[0], -1, shape.head_size).transpose(0, 1)
+        heads = self._queries_keys_values[step.form](x).view(x.shape[0], -1, shape.head_size).transpose(0, 1)
         straight, values = torch.split_with_sizes(heads, [shape.heads + shape.kv_heads, shape.kv_heads])
         if self._head_norm is not None:
             straight = self._head_norm(straight)
@@ -194,7 +229,7 @@ class _Layer:
         attended = step.batch.attend(
             step.pool, index, queries, keys, values, shape.head_size**-0.5, window=shape.window(index)
         )
-        return self._output(attended.reshape(x.shape[0], -1))
+        return self._output[step.form](attended.reshape(x.shape[0], -1))
 
 
 def _says_its_windows(config: Mapping[str, Any]) -> bool:

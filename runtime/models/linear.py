@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 from torch.nn.functional import linear
@@ -71,27 +71,48 @@ GROUP = 32
 """Weights that share a scale and a zero point in four-bit form; the same as in GGUF's Q4 formats."""
 
 
-class FourBitLinear:
-    """A product with weights in four bits, and inputs and outputs rounded to bfloat16; approximate.
+class FourBitWeight(NamedTuple):
+    """A weight in four bits, laid out for this processor. One that comes from a four-bit format keeps its values, up to
+    the rounding of scales to bfloat16.
 
-    A weight that comes from a four-bit format keeps its values, up to the rounding of scales to bfloat16. A row has the
-    same bits whatever rows stand beside it.
+    Attributes:
+        packed: levels, in a form of torch's.
+        scales_and_zeros: bfloat16 [in / 32, out, 2].
+    """
+
+    packed: torch.Tensor
+    scales_and_zeros: torch.Tensor
+
+    @classmethod
+    def of(cls, weight: torch.Tensor) -> "FourBitWeight":
+        """The nearest one to a weight [out, in] that `has_four_bits`."""
+        levels, scales, zeros = _quantised(weight.float())
+        packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(levels, 1)
+        return cls(packed, torch.stack([scales.t(), zeros.t()], -1).contiguous())
+
+
+def has_four_bits(weight: torch.Tensor) -> bool:
+    """Whether a weight [out, in] can be had in four bits."""
+    return weight.device.type == "cpu" and weight.shape[0] % 16 == 0 and weight.shape[1] % GROUP == 0
+
+
+class FourBitLinear:
+    """A product with weights in four bits, and inputs and outputs rounded to bfloat16; approximate. A row has the same
+    bits whatever rows stand beside it.
 
     Args:
-        weight: [out, in]; `in` is a multiple of 32 and `out` of 16.
+        weight: of [out, in].
         bias: [out], or None.
     """
 
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> None:
-        levels, scales, zeros = _quantised(weight.float())
+    def __init__(self, weight: FourBitWeight, bias: torch.Tensor | None = None) -> None:
+        self._weight = weight
         self._bias = bias
-        self._packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(levels, 1)
-        self._scales_and_zeros = torch.stack([scales.t(), zeros.t()], -1).contiguous()
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """[rows, in] to [rows, out]."""
         product: torch.Tensor = torch.ops.aten._weight_int4pack_mm_for_cpu(
-            x.bfloat16(), self._packed, GROUP, self._scales_and_zeros
+            x.bfloat16(), self._weight.packed, GROUP, self._weight.scales_and_zeros
         ).to(x.dtype)
         return product if self._bias is None else product + self._bias
 

@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,12 @@ from typing import Any
 import torch
 
 from promptlang.runtime.models import gguf_files
-from promptlang.runtime.models.crossover import kept_limit, measured_limit
+from promptlang.runtime.models.crossover import kept_limit
 from promptlang.runtime.models.devices import find_device
+from promptlang.runtime.models.four_bit_weights import FourBitWeights
 from promptlang.runtime.models.layouts import Layouts
 from promptlang.runtime.models.lean_model import LeanConfig, LeanModel
+from promptlang.runtime.models.measurements import Measurements
 from promptlang.runtime.models.model import Model, ModelError
 from promptlang.runtime.models.quiet import quiet_transformers
 from promptlang.runtime.models.self_test import self_test
@@ -40,19 +42,41 @@ class ComputeOptions:
         dtype: of its activations.
         four_bits: whether its layers' weights have four bits.
         one_layout: whether weights are kept in one layout, that all rows go through.
-        kept_in: a folder for what was measured about this machine; None where nothing is kept.
+        drafts: whether weights are kept in four bits besides, where they have more.
+        measurements: of this machine.
+        kept_in: a folder for weights in four bits; None where they aren't kept.
         device: where its weights are.
     """
 
     dtype: torch.dtype
     four_bits: bool = False
     one_layout: bool = False
+    drafts: bool = False
+    measurements: Measurements = field(default_factory=Measurements)
     kept_in: Path | None = None
     device: torch.device = CPU
 
-    def layouts(self) -> Layouts:
-        measure = measured_limit if self.kept_in is None else partial(kept_limit, self.kept_in)
-        return Layouts(self.dtype, self.four_bits, self.one_layout, measure)
+    def layouts(self, key: str | None = None) -> Layouts:
+        """How a model's weights are kept.
+
+        Args:
+            key: stands for all that the weights are; None where nothing does.
+        """
+        return Layouts(
+            self.dtype,
+            self.four_bits,
+            self.one_layout,
+            self.drafts,
+            partial(kept_limit, self.measurements),
+            FourBitWeights(self._four_bit_file(key) if key is not None else None),
+        )
+
+    def _four_bit_file(self, key: str) -> Path | None:
+        """torch lays them out as the processor likes it."""
+        if self.kept_in is None:
+            return None
+        capability = torch.backends.cpu.get_cpu_capability()
+        return self.kept_in / f"four-bits-{key}-{capability}-{torch.__version__}.safetensors"
 
 
 DTYPES = {
@@ -71,11 +95,13 @@ class LoadedModel:
         model: computes logits.
         tokenizer: belongs to it.
         name: what the user called it.
+        measurements: of the machine it runs on.
     """
 
     model: Model
     tokenizer: Tokenizer
     name: str
+    measurements: Measurements = field(default_factory=Measurements)
 
 
 def load(
@@ -84,6 +110,7 @@ def load(
     device: str = "cpu",
     dtype: str = "float32",
     one_layout: bool = False,
+    drafts: bool = False,
     cache: bool = True,
     progress: Progress | None = None,
 ) -> LoadedModel:
@@ -95,8 +122,10 @@ def load(
         dtype: of weights and activations: `float32`, `bfloat16`, `float16`, or `int4` for weights in four bits where
             a step has few rows (for Llama-like models on a CPU; approximate).
         one_layout: don't choose the layout of weights by the rows of a step.
-        cache: keep converted copies of GGUF files, what tests of other models showed and what was measured about this
-            machine, under the user's cache folder; without it every start converts, tests and measures.
+        drafts: make `Model.drafting` where that is sensible: for a small Llama-like model on a CPU.
+        cache: keep converted copies of GGUF files, weights in four bits, what tests of other models showed and what was
+            measured about this machine, under the user's cache folder; without it every start converts, rounds, tests
+            and measures.
         progress: told in a few words what takes long.
 
     Raises:
@@ -105,11 +134,12 @@ def load(
     if dtype not in DTYPES:
         raise ModelError(f"there is no dtype {dtype}; use one of {', '.join(DTYPES)}")
     tell = progress or _ignore
-    options = replace(DTYPES[dtype], one_layout=one_layout, device=find_device(device))
+    options = replace(DTYPES[dtype], one_layout=one_layout, drafts=drafts, device=find_device(device))
     if options.four_bits and options.device != CPU:
         raise ModelError(f"weights in four bits are laid out for the CPU; use bfloat16 on {options.device}")
-    if cache and not options.one_layout:
-        options = replace(options, kept_in=_measurements())
+    if cache:
+        kept_in = _kept_folder()
+        options = replace(options, measurements=Measurements(kept_in), kept_in=kept_in)
     with _explained(name):
         source = find_source(name, cache, tell)
     if source.is_converted:
@@ -124,13 +154,13 @@ def _ignore(message: str) -> None:
     """Nobody wants to know."""
 
 
-def _measurements() -> Path | None:
-    """The folder for what is measured about this machine; None where it can't be had."""
+def _kept_folder() -> Path | None:
+    """The folder for what is measured about this machine and made for it; None where it can't be had."""
     folder = gguf_files.cache_folder().parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        _LOG.warning("what is measured can't be kept: %s", error)
+        _LOG.warning("what is measured can't be kept, nor what is made of weights: %s", error)
         return None
     return folder
 
@@ -138,10 +168,10 @@ def _measurements() -> Path | None:
 def _load_converted(name: str, folder: Path, options: ComputeOptions) -> LoadedModel:
     """A model that was tested as it was converted, unless it goes through transformers."""
     with _explained(f"the converted model in {folder} (delete that folder to convert it again)"):
-        model: Model | None = _lean_model(folder, options)
+        model: Model | None = _lean_model(folder, options, folder.name)
         if model is None:
             model = _model_of(name, _network(folder, options), options)
-        return LoadedModel(model, gguf_files.load_tokenizer(folder), name)
+        return LoadedModel(model, gguf_files.load_tokenizer(folder), name, options.measurements)
 
 
 def _load_folder(name: str, folder: Path, options: ComputeOptions, cache: bool, tell: Progress) -> LoadedModel:
@@ -151,12 +181,13 @@ def _load_folder(name: str, folder: Path, options: ComputeOptions, cache: bool, 
         raise ModelError(f"{folder} holds no safetensors; convert the weights with transformers' save_pretrained")
     _refuse_pickles(folder)
     with _explained(name):
-        model = _lean_model(folder, options)
+        model = _lean_model(folder, options, _content_key(folder) if cache else None)
         if model is None:
             return _load_with_transformers(name, folder, options)
         if not options.four_bits:
             _test_once(folder, model, options, cache, tell)
-        return LoadedModel(model, _tokenizer(name, folder, model.shape.vocab_size), name)
+        tokenizer = _tokenizer(name, folder, model.shape.vocab_size)
+        return LoadedModel(model, tokenizer, name, options.measurements)
 
 
 def _refuse_pickles(folder: Path) -> None:
@@ -181,8 +212,7 @@ def _test_once(folder: Path, model: LeanModel, options: ComputeOptions, cache: b
     Raises:
         ModelError: they differ.
     """
-    key = gguf_files.content_key(folder / "config.json", *_weights(folder))
-    passed = gguf_files.cache_folder() / f"tested-{options.device.type}-{key}"
+    passed = gguf_files.cache_folder() / f"tested-{options.device.type}-{_content_key(folder)}"
     if cache and passed.exists():
         return
     tell("comparing the model with transformers: once")
@@ -199,7 +229,12 @@ def _weights(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.safetensors"))
 
 
-def _lean_model(folder: Path, options: ComputeOptions) -> LeanModel | None:
+def _content_key(folder: Path) -> str:
+    """What stands for a folder's model."""
+    return gguf_files.content_key(folder / "config.json", *_weights(folder))
+
+
+def _lean_model(folder: Path, options: ComputeOptions, key: str | None) -> LeanModel | None:
     """The model straight from its files; None where the lean path doesn't know the architecture."""
     from safetensors.torch import load_file
 
@@ -209,14 +244,15 @@ def _lean_model(folder: Path, options: ComputeOptions) -> LeanModel | None:
     weights = {}
     for file in _weights(folder):
         weights.update(load_file(file, device=str(options.device)))
-    return LeanModel(config, weights, options.layouts())
+    return LeanModel(config, weights, options.layouts(key))
 
 
 def _load_with_transformers(name: str, folder: Path, options: ComputeOptions, **where: str) -> LoadedModel:
     """Slower to load, but for any architecture; what it gives is tested."""
     with _explained(name):
         model = _model_of(name, _network(folder, options, **where), options)
-        return LoadedModel(model, _tokenizer(name, folder, model.shape.vocab_size, **where), name)
+        tokenizer = _tokenizer(name, folder, model.shape.vocab_size, **where)
+        return LoadedModel(model, tokenizer, name, options.measurements)
 
 
 def _network(folder: Path, options: ComputeOptions, **where: str) -> Any:

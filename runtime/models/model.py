@@ -22,10 +22,14 @@ class Model(Protocol):
         dtype: of its activations; the pool's keys and values too.
         device: where it lives.
         weights: what its weights are kept in, for reports.
+        drafting: says about the same of the same keys and values in less time; None where there is no such model.
     """
 
     @property
     def weights(self) -> str: ...
+
+    @property
+    def drafting(self) -> "Model | None": ...
 
     @property
     def shape(self) -> ModelShape: ...

@@ -40,6 +40,7 @@ class TransformersModel:
         )
         self.dtype: torch.dtype = network.dtype
         self.device: torch.device = network.device
+        self.drafting = None
         self.weights = str(network.dtype).removeprefix("torch.")
         self.network = network.eval()
 

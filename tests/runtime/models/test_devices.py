@@ -99,6 +99,7 @@ class MetaModel:
     def __init__(self, model: Model) -> None:
         self._model = model
         self.weights, self.shape, self.dtype, self.device = model.weights, model.shape, model.dtype, model.device
+        self.drafting = None
         self.passes = 0
 
     def forward(self, batch: Batch, pool: KvPool) -> Logits:

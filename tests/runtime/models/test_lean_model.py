@@ -2,10 +2,14 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
-from tiny_models import VOCABULARY, cold_logits, generate, greedy, tiny_network
+from tiny_models import VOCABULARY, cold_logits, generate, greedy, run, tiny_network
 
+from promptlang.runtime.cache.kv_pool import KvPool
+from promptlang.runtime.cache.lane import Lane
+from promptlang.runtime.cache.slots import SlotRun
 from promptlang.runtime.models.layouts import Layouts
 from promptlang.runtime.models.lean_model import LeanConfig, LeanModel
 from promptlang.runtime.models.self_test import self_test
@@ -91,6 +95,22 @@ def test_half_precision_is_near() -> None:
     expected = cold_logits(lean(network), PROMPT[:20])
     half = cold_logits(lean(network, torch.bfloat16), PROMPT[:20])
     assert (half - expected).abs().max() < 0.1 * expected.abs().max()
+
+
+def test_a_copy_in_four_bits_says_about_the_same_of_the_same_keys_and_values() -> None:
+    network = tiny_network(initializer_range=0.05)
+    config = LeanConfig.read(network.config.to_dict())
+    assert config is not None
+    model = LeanModel(config, network.state_dict(), Layouts(drafts=True))
+    assert model.drafting is not None
+    pool = KvPool(model.shape, 32, model.dtype)
+    start = Lane(PROMPT[:20], 0, np.arange(20, dtype=np.int32), (), "none")
+    run(model, pool, start)
+    rest = Lane(PROMPT[20:30], 20, np.arange(20, 30, dtype=np.int32), (SlotRun(0, 20),), "all")
+    ahead, exact = run(model.drafting, pool, rest), run(model, pool, rest)
+    assert torch.equal(exact, run(model, pool, rest))
+    assert 0 < (ahead - exact).abs().max() < 0.3 * exact.abs().max()
+    assert torch.allclose(exact, cold_logits(model, PROMPT[:30])[20:], atol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,15 @@ import torch
 
 from promptlang.runtime.models.crossover import ROWS, kept_limit, measured_limit
 from promptlang.runtime.models.layouts import MOST_TWICE, Layouts
-from promptlang.runtime.models.linear import FourBitLinear, LinearByRows, PackedLinear, PlainLinear, RowLimit
+from promptlang.runtime.models.linear import (
+    FourBitLinear,
+    FourBitWeight,
+    LinearByRows,
+    PackedLinear,
+    PlainLinear,
+    RowLimit,
+)
+from promptlang.runtime.models.measurements import Measurements
 
 WEIGHT = torch.randn(48, 64, generator=torch.Generator().manual_seed(0))
 BIAS = torch.randn(48, generator=torch.Generator().manual_seed(1))
@@ -49,7 +57,7 @@ def test_a_layout_that_is_never_the_faster_one_is_not_kept() -> None:
 
 @pytest.mark.parametrize("kind", [PackedLinear, FourBitLinear])
 def test_a_row_has_the_same_bits_whatever_stands_beside_it(kind: type) -> None:
-    product = kind(WEIGHT)
+    product = FourBitLinear(FourBitWeight.of(WEIGHT)) if kind is FourBitLinear else kind(WEIGHT)
     together = product(INPUT)
     for count in range(1, 40):
         assert torch.equal(product(INPUT[:count]), together[:count])
@@ -59,7 +67,7 @@ def test_a_row_has_the_same_bits_whatever_stands_beside_it(kind: type) -> None:
 def test_four_bit_weights_keep_their_values(rows: int) -> None:
     weight = four_bit_weight()
     exact = INPUT[:rows] @ weight.T + BIAS
-    error = FourBitLinear(weight, BIAS)(INPUT[:rows]) - exact
+    error = FourBitLinear(FourBitWeight.of(weight), BIAS)(INPUT[:rows]) - exact
     assert error.norm() / exact.norm() < 0.005
 
 
@@ -127,9 +135,9 @@ def test_the_limit_is_where_many_rows_begin_to_win(seconds: float, limit: int) -
 def test_what_was_measured_is_kept(tmp_path: Path) -> None:
     calls: list[str] = []
     product = LinearByRows(4, spy(calls, "few"), spy(calls, "many"), RowLimit(0))
-    first = kept_limit(tmp_path, [product], torch.float32)
+    first = kept_limit(Measurements(tmp_path), [product], torch.float32)
     calls.clear()
-    assert kept_limit(tmp_path, [product], torch.float32) == first
+    assert kept_limit(Measurements(tmp_path), [product], torch.float32) == first
     assert not calls
 
 
@@ -137,22 +145,22 @@ def test_what_was_measured_is_kept(tmp_path: Path) -> None:
 def test_a_damaged_measurement_is_taken_anew(tmp_path: Path, text: str) -> None:
     calls: list[str] = []
     product = LinearByRows(4, spy(calls, "few"), spy(calls, "many"), RowLimit(0))
-    kept_limit(tmp_path, [product], torch.float32)
+    kept_limit(Measurements(tmp_path), [product], torch.float32)
     file = tmp_path / "row_limits.json"
     (key,) = json.loads(file.read_text())
     file.write_text(text.replace("KEY", json.dumps(key)), encoding="latin-1")
     calls.clear()
-    assert kept_limit(tmp_path, [product], torch.float32) in (0, *ROWS)
+    assert kept_limit(Measurements(tmp_path), [product], torch.float32) in (0, *ROWS)
     assert calls
     assert list(json.loads(file.read_text())) == [key]
 
 
 def test_a_measurement_that_can_not_be_kept_is_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     product = LinearByRows(4, spy([], "few"), spy([], "many"), RowLimit(0))
-    assert kept_limit(tmp_path / "no-folder", [product], torch.float32) in (0, *ROWS)
+    assert kept_limit(Measurements(tmp_path / "no-folder"), [product], torch.float32) in (0, *ROWS)
     assert "can't be kept" in caplog.text
 
 
 def test_a_constant_group_stays_constant() -> None:
     weight = torch.full((16, 32), 0.5)
-    assert torch.allclose(FourBitLinear(weight)(torch.ones(1, 32)), torch.full((1, 16), 16.0))
+    assert torch.allclose(FourBitLinear(FourBitWeight.of(weight))(torch.ones(1, 32)), torch.full((1, 16), 16.0))

@@ -57,8 +57,7 @@ def test_half_precision_is_near(tmp_path: Path, dtype: str) -> None:
 
 def measure(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
     """Let four bits be the faster ones up to so many rows, whatever the processor."""
-    monkeypatch.setattr(loading, "kept_limit", lambda folder, products, dtype: limit)
-    monkeypatch.setattr(loading, "measured_limit", lambda products, dtype: limit)
+    monkeypatch.setattr(loading, "kept_limit", lambda measurements, products, dtype: limit)
 
 
 @pytest.mark.parametrize("cache", [True, False])
