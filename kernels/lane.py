@@ -1,6 +1,7 @@
 """What attention needs to know of a sequence in a batch."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -18,3 +19,8 @@ class AttentionLane:
 
     slots: npt.NDArray[np.int32]
     context: tuple[tuple[int, int], ...]
+
+    @cached_property
+    def start(self) -> int:
+        """The position of the first new token."""
+        return sum(length for _, length in self.context)

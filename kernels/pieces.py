@@ -58,11 +58,7 @@ class View:
     """
 
     def __init__(self, lanes: Sequence[AttentionLane], window: int | None) -> None:
-        starts = [length(tuple(lane.context)) for lane in lanes]
-        counts = [len(lane.slots) for lane in lanes]
-        self._last_seen = np.concatenate(
-            [np.arange(start, start + count) for start, count in zip(starts, counts, strict=True)]
-        )
+        self._last_seen = np.concatenate([np.arange(lane.start, lane.start + len(lane.slots)) for lane in lanes])
         self._first_seen = None if window is None else self._last_seen - window + 1
 
     def cut(self, rows: slice, pieces: Sequence[Piece]) -> list[Piece]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -51,7 +52,7 @@ def plan(lanes: Sequence[AttentionLane], windows: Set[int | None], device: torch
             None: all. One for each kind of layer.
         device: where the keys are.
     """
-    longest = max(length(lane.context) + len(lane.slots) for lane in lanes)
+    longest = max(lane.start + len(lane.slots) for lane in lanes)
     # A window that nothing has outgrown yet is none: layers with and without one then share their parts.
     binding = {window: window if window is not None and window < longest else None for window in windows}
     plans = {window: _plan_of(lanes, window, device) for window in set(binding.values())}
@@ -112,11 +113,11 @@ class _Tail:
     rows: slice
     pieces: tuple[Piece, ...]
 
-    @property
+    @cached_property
     def length(self) -> int:
         return sum(piece.length for piece in self.pieces)
 
-    @property
+    @cached_property
     def queries(self) -> int:
         count: int = self.rows.stop - self.rows.start
         return count
@@ -233,12 +234,17 @@ class _Planner:
             rows[index] = tail.rows.start + place
             slots[index, : tail.length] = slot_array(tail.pieces)
             slots[index, tail.length :] = slots[index, 0]
-            sees[index, :, : tail.length] = self._view.sees(tail.rows, position_array(tail.pieces))[place]
+            sees[index, :, : tail.length] = self._sees(tail)[place]
         return PaddedPart(
             _slots(joined(_runs(rows.ravel()), 0), self._device),
             torch.from_numpy(slots.ravel()).to(self._device),
             self._mask(sees),
         )
+
+    def _sees(self, tail: _Tail) -> npt.NDArray[np.bool_]:
+        if not self._view.hides(tail.rows, tail.pieces):
+            return np.ones((tail.queries, 1), np.bool_)
+        return self._view.sees(tail.rows, position_array(tail.pieces))
 
     def _mask(self, sees: npt.NDArray[np.bool_]) -> torch.Tensor:
         return torch.from_numpy(np.where(sees, np.float32(0), np.float32(HIDDEN))).to(self._device)

@@ -34,6 +34,7 @@ class RadixTree:
         locked: cached tokens under a lock.
         pinned: those of them that are pinned, each counted once.
         roots: where each namespace's prefixes begin.
+        splits: grows whenever an edge is cut in two.
         changes: grows whenever a prefix that is looked for may have become longer or shorter.
     """
 
@@ -42,6 +43,7 @@ class RadixTree:
         self.evictable = 0
         self.locked = 0
         self.pinned = 0
+        self.splits = 0
         self.changes = 0
         self.roots: dict[Namespace, RadixNode] = {}
         self._nodes = 0
@@ -140,6 +142,7 @@ class RadixTree:
         node.parent = upper
         upper.children[int(node.tokens[0])] = node
         self._nodes += 1
+        self.splits += 1
         return upper
 
     def _add_leaf(self, parent: RadixNode, tokens: TokenIds, slots: Slots) -> RadixNode:

@@ -16,7 +16,7 @@ from promptlang.runtime.cache.kv_cache import KvCache
 from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.prefix_cache import Namespace, TokenIds
 from promptlang.runtime.cache.radix_node import RadixNode
-from promptlang.runtime.cache.slots import SlotRun, Slots, runs
+from promptlang.runtime.cache.slots import SlotRun, Slots, extended, runs
 
 _EMPTY = np.empty(0, np.int32)
 
@@ -35,7 +35,10 @@ class Sequence:
         self._base = start
         self._borrowed = _EMPTY
         self._tail = _EMPTY
+        self._tail_runs: tuple[SlotRun, ...] = ()
         self._spare = _EMPTY
+        self._cached_runs: tuple[SlotRun, ...] = ()
+        self._cached_as: tuple[RadixNode | None, int] = (None, 0)
         self._draft: list[int] = []
         self._draft_slots = _EMPTY
 
@@ -119,6 +122,7 @@ class Sequence:
         """
         start = self.computed
         count = min(self.pending, budget)
+        context = self.context(start)
         slots = self.reserve(count, growth)
         if slots is None:
             return None
@@ -126,7 +130,7 @@ class Sequence:
             tokens=self.tokens[start - self.start : start - self.start + count],
             start=start,
             slots=slots,
-            context=self.context(start),
+            context=context,
             wants="last" if start + count == self.end else "none",
         )
 
@@ -166,15 +170,19 @@ class Sequence:
 
     def confirm(self) -> int:
         """Keep as much of the draft as the tokens, of which there are more now, agree with; gives how much that is."""
+        if not self._draft:
+            return 0
         new = self.tokens[self.computed - self.start :]
         agree = next((at for at, pair in enumerate(zip(new, self._draft, strict=False)) if pair[0] != pair[1]), None)
         count = min(len(new), len(self._draft)) if agree is None else agree
-        self._tail = np.concatenate([self._tail, self._draft_slots[:count]])
+        self._add_to_tail(self._draft_slots[:count])
         self._draft, self._draft_slots = self._draft[count:], self._draft_slots[count:]
         return count
 
     def drop_draft(self) -> None:
         """Let go of what is left of the draft, and of its slots."""
+        if not len(self._draft_slots):
+            return
         self._spare = np.concatenate([self._draft_slots, self._spare])
         self._draft, self._draft_slots = [], _EMPTY
 
@@ -188,8 +196,12 @@ class Sequence:
         if count > len(self._spare) and not self._grow(count - len(self._spare), growth):
             return None
         slots, self._spare = self._spare[:count], self._spare[count:]
-        self._tail = np.concatenate([self._tail, slots])
+        self._add_to_tail(slots)
         return slots
+
+    def _add_to_tail(self, slots: Slots) -> None:
+        self._tail = np.concatenate([self._tail, slots])
+        self._tail_runs = extended(self._tail_runs, slots)
 
     def _grow(self, count: int, growth: int) -> bool:
         last = self._spare[-1:] if len(self._spare) else self._tail[-1:]
@@ -206,10 +218,19 @@ class Sequence:
 
     def context(self, end: int) -> tuple[SlotRun, ...]:
         """The KV slots of all positions before `end`, as contiguous runs in order."""
+        own = self._tail_runs
+        if end != self.computed:
+            own = runs(np.concatenate([self._tail, self._draft_slots])[: end - self._base])
+        return (*self._runs_of_cached(), *runs(self._borrowed), *own)
+
+    def _runs_of_cached(self) -> tuple[SlotRun, ...]:
+        """Those of the part in the tree, which change only where an edge is split."""
         assert self._node is not None
-        cached = [run for node in self._cache.tree.path(self._node) for run in node.runs]
-        own = np.concatenate([self._tail, self._draft_slots]) if len(self._draft_slots) else self._tail
-        return (*cached, *runs(self._borrowed), *runs(own[: end - self._base]))
+        tree = self._cache.tree
+        if self._cached_as != (self._node, tree.splits):
+            self._cached_as = self._node, tree.splits
+            self._cached_runs = tuple(run for node in tree.path(self._node) for run in node.runs)
+        return self._cached_runs
 
     def commit(self) -> None:
         """Give the computed tail to the tree, so that others share it."""
@@ -220,7 +241,8 @@ class Sequence:
         inserted = tree.insert(self._node, self._keys(self._base, self.computed), self._tail)
         tree.lock(inserted.node)
         tree.unlock(self._node)
-        self._base, self._tail, self._node = self.computed, _EMPTY, inserted.node
+        self._base, self._node = self.computed, inserted.node
+        self._tail, self._tail_runs = _EMPTY, ()
 
     def truncate(self, end: int) -> None:
         """Forget all tokens from position `end` on. Own slots are free again; what the tree holds stays cached
@@ -228,6 +250,7 @@ class Sequence:
         keep = max(0, min(end, self.computed) - self._base)
         self._cache.allocator.free(self._tail[keep:])
         self._tail = self._tail[:keep]
+        self._tail_runs = runs(self._tail)
         self._ids = self._ids[: end - self.start]
         del self.tokens[end - self.start :]
 
@@ -238,5 +261,7 @@ class Sequence:
         self.drop_draft()
         self._cache.allocator.free(np.concatenate([self._tail, self._spare]))
         self._tail = self._spare = self._borrowed = _EMPTY
+        self._tail_runs = ()
+        self._cached_as = None, 0  # what isn't locked may be shortened
         self._cache.tree.unlock(self._node)
         self._node, self._base = None, self.start

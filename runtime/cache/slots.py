@@ -37,6 +37,14 @@ def runs(slots: Slots) -> tuple[SlotRun, ...]:
     return tuple(SlotRun(int(slots[start]), end - start) for start, end in zip(starts, ends, strict=True))
 
 
+def extended(known: tuple[SlotRun, ...], slots: Slots) -> tuple[SlotRun, ...]:
+    """The runs of some slots and of `slots` (int32 [N]) behind them."""
+    more = (SlotRun(int(slots[0]), 1),) if len(slots) == 1 else runs(slots)
+    if not known or not more or known[-1].start + known[-1].length != more[0].start:
+        return known + more
+    return (*known[:-1], SlotRun(known[-1].start, known[-1].length + more[0].length), *more[1:])
+
+
 class SlotAllocator:
     """Gives out the slots 0 to `size - 1` and takes them back.
 
