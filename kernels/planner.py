@@ -1,9 +1,8 @@
 """How a step's batch is cut into parts: what is shared, what is read in place, what is gathered."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ import torch
 from promptlang.kernels.lane import AttentionLane
 from promptlang.kernels.pieces import Piece, SlotRuns, View, joined, length, position_array, slot_array
 from promptlang.kernels.plan import HIDDEN, AttentionPlan, CausalPart, PaddedPart, Part, SlotIndex, WindowPlan
+from promptlang.kernels.segments import Segment, Shortest, segments
 
 # What decides is how long things take beside one another, in tokens: the time of copying one token's keys and values
 # out of memory. Measured inside a model's step on two CPU cores (3 KV heads of 64), where nothing is in the cache, a
@@ -29,11 +29,8 @@ LONG_RUN = GATHERED // 2
 """A run longer than this is read in place, by a part of its own: gathering two such would fill more than a part. A part
 and its merge are worth 480 tokens."""
 
-SHORT_RUN = 96
-"""A shared run up to this length may be handed down, to be gathered with each reader's own tail ..."""
-
-SHARED_TOKENS = 768
-"""... unless its length times its readers exceeds this."""
+SHORTEST = Shortest(run=96, tokens=768)
+"""What is shared and shorter is gathered with each reader's own tail."""
 
 PADDED_QUERIES = 8
 """Lanes with more new tokens than this are not padded. So many queries of one key take about as long as its copy."""
@@ -64,46 +61,9 @@ def plan(lanes: Sequence[AttentionLane], windows: Set[int | None], device: torch
 
 def _plan_of(lanes: Sequence[AttentionLane], window: int | None, device: torch.device) -> WindowPlan:
     planner = _Planner(lanes, window, device)
-    for segment in _segments(lanes):
+    for segment in segments(lanes, SHORTEST):
         planner.add(segment)
     return planner.finish()
-
-
-@dataclass(frozen=True)
-class _Segment:
-    """Consecutive lanes (from `first` up to `end`) and the runs that they all read and nobody else does; `position` is
-    that of the first key."""
-
-    first: int
-    end: int
-    runs: SlotRuns
-    position: int
-
-
-def _segments(lanes: Sequence[AttentionLane]) -> Iterator[_Segment]:
-    """Cut the lanes' contexts where their readers change; the last segment of each lane is its own."""
-    common = [_common(left.context, right.context) for left, right in pairwise(lanes)]
-    stack: list[tuple[int, int, int, SlotRuns, int]] = [(0, len(lanes), 0, (), 0)]
-    while stack:
-        first, end, depth, inherited, position = stack.pop()
-        if end - first == 1:
-            yield _Segment(first, end, inherited + tuple(lanes[first].context[depth:]), position)
-            continue
-        fork = min(common[first : end - 1])
-        runs = inherited + tuple(lanes[first].context[depth:fork])
-        tokens = length(runs)
-        if tokens > SHORT_RUN or (end - first) * tokens > SHARED_TOKENS:
-            yield _Segment(first, end, runs, position)
-            runs, position = (), position + tokens
-        borders = [first, *(at + 1 for at in range(first, end - 1) if common[at] == fork), end]
-        stack += [(left, right, fork, runs, position) for left, right in reversed([*pairwise(borders)])]
-
-
-def _common(left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]) -> int:
-    for index, (a, b) in enumerate(zip(left, right, strict=False)):
-        if a != b:
-            return index
-    return min(len(left), len(right))
 
 
 @dataclass(frozen=True)
@@ -169,7 +129,7 @@ class _Planner:
         self._more: list[Part] = []
         self._tails: list[_Tail] = []
 
-    def add(self, segment: _Segment) -> None:
+    def add(self, segment: Segment) -> None:
         rows = slice(self._row[segment.first], self._row[segment.end])
         if segment.end - segment.first > 1:
             self._more += self._parts(rows, self._seen(rows, segment.runs, segment.position))
@@ -188,7 +148,7 @@ class _Planner:
     def _seen(self, rows: slice, runs: SlotRuns, position: int) -> list[Piece]:
         return self._view.cut(rows, joined(runs, position))
 
-    def _add_own(self, rows: slice, slots: npt.NDArray[np.int32], segment: _Segment) -> None:
+    def _add_own(self, rows: slice, slots: npt.NDArray[np.int32], segment: Segment) -> None:
         """A lane's last part: its own context and its new tokens."""
         new = _runs(slots)
         if len(new) > FEW_QUERIES:
