@@ -20,7 +20,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from promptlang.kernels.backend import default_backend
+from promptlang.kernels.tree_attention import TreeAttention
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.slots import SlotRun
@@ -35,7 +35,7 @@ KINDS = [("float32", False), ("bfloat16", False), ("int4", False), ("int4", True
 
 SIBLINGS = [1, 4, 8, 16, 32]
 PREFIX, TAIL, CHUNK, REPEATS = 512, 16, 512, 7
-BACKEND = default_backend(torch.device("cpu"))
+BACKEND = TreeAttention(torch.device("cpu"))
 TEXT = Path(__file__).parents[1] / "docs" / "language.md"
 TEXT_TOKENS = 400
 

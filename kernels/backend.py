@@ -1,12 +1,16 @@
 """The seam between models and attention: what computes it, and how, is known below it alone."""
 
+import logging
 from collections.abc import Sequence, Set
 from typing import Any, Protocol, TypeVar
 
 import torch
 
 from promptlang.kernels.lane import AttentionLane
+from promptlang.kernels.tiles import Heads
 from promptlang.kernels.tree_attention import TreeAttention
+
+_LOG = logging.getLogger(__name__)
 
 Plan = TypeVar("Plan")
 
@@ -79,6 +83,18 @@ class AttentionBackend(Protocol[Plan]):
         """
 
 
-def default_backend(device: torch.device) -> AttentionBackend[Any]:
-    """The fastest that there is for a device."""
-    return TreeAttention(device)
+def default_backend(device: torch.device, heads: Heads) -> AttentionBackend[Any]:
+    """The fastest that there is for a device.
+
+    Args:
+        device: where keys and values are.
+        heads: of the model.
+    """
+    if device.type != "cuda":
+        return TreeAttention(device)
+    try:
+        from promptlang.kernels.triton_attention import TritonAttention
+    except ImportError:
+        _LOG.warning("there is no Triton, so attention runs in torch's own operations: pip install triton")
+        return TreeAttention(device)
+    return TritonAttention(device, heads)

@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from promptlang.grammar.errors import ConstraintError
-from promptlang.kernels.backend import AttentionBackend, default_backend
+from promptlang.kernels.backend import AttentionBackend
 from promptlang.runtime.cache.eviction import make_policy
 from promptlang.runtime.cache.expected_read import ExpectedRead
 from promptlang.runtime.cache.integrity import check_tree
@@ -29,6 +29,7 @@ from promptlang.runtime.models.batch import build_batch
 from promptlang.runtime.models.loading import LoadedModel
 from promptlang.runtime.models.logits import TimedLogits
 from promptlang.runtime.models.memory import available_memory
+from promptlang.runtime.models.model import attention_of
 from promptlang.runtime.models.pass_costs import PassCosts
 from promptlang.runtime.prompt import TokenPrompt
 from promptlang.runtime.requests import (
@@ -105,7 +106,7 @@ class Engine:
         options = options or EngineOptions()
         self.name = loaded.name
         self.model = loaded.model
-        self._attention = backend or default_backend(self.model.device)
+        self._attention = backend or attention_of(self.model)
         self.tokenizer = loaded.tokenizer
         self.template = ChatTemplate(loaded.tokenizer, options.template_options)
         self.vocabulary = loaded.tokenizer.vocabulary

@@ -1,9 +1,11 @@
 """Models: one interface, and what is said where one can't be used."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
+from promptlang.kernels.backend import AttentionBackend, default_backend
+from promptlang.kernels.tiles import Heads
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.models.batch import Batch
 from promptlang.runtime.models.logits import Logits
@@ -42,3 +44,9 @@ class Model(Protocol):
 
     def forward(self, batch: Batch, pool: KvPool) -> Logits:
         """Compute a batch: write its keys and values to the pool and give the logits of the wanted rows."""
+
+
+def attention_of(model: Model) -> AttentionBackend[Any]:
+    """What computes a model's attention, where nothing else is asked for."""
+    shape = model.shape
+    return default_backend(model.device, Heads(shape.heads // shape.kv_heads, shape.head_size, model.dtype))

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from promptlang.kernels.backend import default_backend
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.slots import SlotRun
 from promptlang.runtime.models.batch import build_batch
 from promptlang.runtime.models.measurements import Measurements
-from promptlang.runtime.models.model import Model
+from promptlang.runtime.models.model import Model, attention_of
 
 ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Row counts that are tried."""
@@ -117,5 +116,5 @@ def _passed(model: Model, pool: KvPool, start: int, rows: int) -> torch.Tensor:
     slots = np.arange(start, start + rows, dtype=np.int32)
     tokens = (slots % model.shape.vocab_size).tolist()
     lane = Lane(tokens, start, slots, (SlotRun(0, start),) if start else (), wants="all")
-    batch = build_batch([lane], default_backend(model.device), model.shape.windows)
+    batch = build_batch([lane], attention_of(model), model.shape.windows)
     return model.forward(batch, pool).whole()[0].cpu()

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from promptlang.kernels.backend import default_backend
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.slots import SlotRun
 from promptlang.runtime.models.batch import build_batch
-from promptlang.runtime.models.model import Model, ModelError
+from promptlang.runtime.models.model import Model, ModelError, attention_of
 
 TOLERANCE = {torch.float32: 1e-3, torch.float16: 3e-2, torch.bfloat16: 2e-1}
 """Largest difference between logits, as a fraction of the largest logit."""
@@ -52,7 +51,7 @@ def _forked(model: Model, prefix: torch.Tensor, left: torch.Tensor, right: torch
         [_lane(prefix, 0, 0, ())],
         [_lane(left, _PREFIX, _PREFIX, shared), _lane(right, _PREFIX, _PREFIX + _LEFT, shared)],
     ]
-    backend = default_backend(model.device)
+    backend = attention_of(model)
     logits = [model.forward(build_batch(lanes, backend, model.shape.windows), pool).whole() for lanes in passes]
     return logits[-1]
 

@@ -9,12 +9,11 @@ import torch
 from tiny_tokenizers import byte_level
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from promptlang.kernels.backend import default_backend
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.cache.lane import Lane
 from promptlang.runtime.cache.slots import SlotRun
 from promptlang.runtime.models.batch import build_batch
-from promptlang.runtime.models.model import Model
+from promptlang.runtime.models.model import Model, attention_of
 from promptlang.runtime.models.transformers_model import ATTENTION, register_attention
 
 VOCABULARY = 97
@@ -52,7 +51,7 @@ def saved_model(folder: Path, model_type: str = "llama", **changes: Any) -> Path
 
 def run(model: Model, pool: KvPool, *lanes: Lane) -> torch.Tensor:
     """One pass."""
-    return model.forward(build_batch(lanes, default_backend(model.device), model.shape.windows), pool).whole()
+    return model.forward(build_batch(lanes, attention_of(model), model.shape.windows), pool).whole()
 
 
 def cold_logits(model: Model, tokens: Sequence[int]) -> torch.Tensor:

@@ -323,20 +323,21 @@ def test_a_run_takes_no_longer_than_it_is_given(engine: pl.Engine) -> None:
 
 
 def test_cancelling_a_task_ends_its_run() -> None:
-    left = threading.Event()
+    began, left = threading.Event(), threading.Event()
 
     @pl.program
     async def slow(p: pl.AsyncPrompt) -> None:
         p.text("a")
         try:
             while True:
+                began.set()
                 await p.gen(max_tokens=100)
         finally:
             left.set()
 
     async def main() -> None:
         task = asyncio.create_task(slow())
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(began.wait)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
