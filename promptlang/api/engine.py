@@ -27,8 +27,9 @@ class Engine:
 
     Args:
         model: `embedded`, a Hugging Face hub id, a folder with safetensors, or a `.gguf` file.
-        device: where it runs: `cpu`, `cuda`, `cuda:1` ...
-        dtype: how weights are kept: `float32`, `bfloat16`, `float16` or `int4`.
+        device: where it runs: `cpu`, `cuda`, `cuda:1` ...; `auto` takes CUDA where there is some.
+        dtype: how weights are kept: `float32`, `bfloat16`, `float16` or `int4`; None is `float32` on a CPU and
+            `bfloat16` elsewhere.
         kv_budget: memory for the KV cache, in bytes; None measures the machine.
         seed: of all random numbers, where a program is not given one of its own.
         deterministic: never choose the layout of weights by how many sequences run, and never speculate.
@@ -44,8 +45,8 @@ class Engine:
         self,
         model: str = "embedded",
         *,
-        device: str = "cpu",
-        dtype: str = "float32",
+        device: str = "auto",
+        dtype: str | None = None,
         kv_budget: int | None = None,
         seed: int = 0,
         deterministic: bool = False,

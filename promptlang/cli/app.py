@@ -128,11 +128,13 @@ def _add_run(commands: "_Commands") -> None:
     run.add_argument("--resume", action="store_true", help="go on with --out: skip the rows it already holds")
     run.add_argument("--model", default="embedded", help="`embedded` (default), a hub id, a folder or a .gguf file")
     run.add_argument(
+        "--device", default="auto", help="where the model runs: cpu, cuda, cuda:1 ...; auto (default) prefers cuda"
+    )
+    run.add_argument(
         "--dtype",
         choices=["float32", "bfloat16", "int4"],
-        default="float32",
-        help="how weights are kept: exact (float32, default), smaller and fast for many sequences (bfloat16), or "
-        "fastest (int4: in four bits for few sequences, in bfloat16 for many)",
+        help="how weights are kept: exact (float32, default on a CPU), smaller and fast for many sequences (bfloat16, "
+        "default elsewhere), or fastest on a CPU (int4: in four bits for few sequences, in bfloat16 for many)",
     )
     run.add_argument(
         "--deterministic",

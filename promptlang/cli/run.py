@@ -39,7 +39,8 @@ class RunOptions:
     out: str | None
     resume: bool
     model: str
-    dtype: str
+    device: str
+    dtype: str | None
     deterministic: bool
     template_option: list[str]
     seed: int
@@ -62,6 +63,7 @@ class RunOptions:
         try:
             return Settings(
                 model=self.model,
+                device=self.device,
                 dtype=self.dtype,
                 deterministic=self.deterministic,
                 kv_bytes=self.kv_budget,

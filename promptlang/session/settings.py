@@ -13,8 +13,9 @@ class Settings:
 
     Attributes:
         model: `embedded`, a Hugging Face hub id, a folder with safetensors, or a `.gguf` file.
-        device: where it runs: `cpu`, `cuda`, `cuda:1` ...
-        dtype: how weights are kept: `float32`, `bfloat16`, `float16` or `int4`.
+        device: where it runs: `auto`, `cpu`, `cuda`, `cuda:1` ...
+        dtype: how weights are kept: `float32`, `bfloat16`, `float16` or `int4`; None is `float32` on a CPU and
+            `bfloat16` elsewhere.
         deterministic: never choose the layout of weights by how many sequences run.
         kv_bytes: memory for the KV cache, in bytes; None measures the machine.
         shares: False computes every prompt from its start.
@@ -26,8 +27,8 @@ class Settings:
     """
 
     model: str = "embedded"
-    device: str = "cpu"
-    dtype: str = "float32"
+    device: str = "auto"
+    dtype: str | None = None
     deterministic: bool = False
     kv_bytes: int | None = None
     shares: bool = True

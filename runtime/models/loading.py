@@ -108,7 +108,7 @@ def load(
     name: str = "embedded",
     *,
     device: str = "cpu",
-    dtype: str = "float32",
+    dtype: str | None = None,
     one_layout: bool = False,
     drafts: bool = False,
     cache: bool = True,
@@ -118,9 +118,11 @@ def load(
 
     Args:
         name: `embedded`, a Hugging Face hub id, a folder with safetensors, or a `.gguf` file.
-        device: where the model lives, and its keys and values and its batches with it: `cpu`, `cuda`, `cuda:1` ...
+        device: where the model lives, and its keys and values and its batches with it: `auto`, `cpu`, `cuda`, `cuda:1`
+            ...
         dtype: of weights and activations: `float32`, `bfloat16`, `float16`, or `int4` for weights in four bits where
-            a step has few rows (for Llama-like models on a CPU; approximate).
+            a step has few rows (for Llama-like models on a CPU; approximate). None is `float32` on a CPU and
+            `bfloat16` elsewhere.
         one_layout: don't choose the layout of weights by the rows of a step.
         drafts: make `Model.drafting` where that is sensible: for a small Llama-like model on a CPU.
         cache: keep converted copies of GGUF files, weights in four bits, what tests of other models showed and what was
@@ -131,10 +133,12 @@ def load(
     Raises:
         ModelError: there is no such model, or it can't be used.
     """
-    if dtype not in DTYPES:
+    if dtype not in (None, *DTYPES):
         raise ModelError(f"there is no dtype {dtype}; use one of {', '.join(DTYPES)}")
     tell = progress or _ignore
-    options = replace(DTYPES[dtype], one_layout=one_layout, drafts=drafts, device=find_device(device))
+    place = find_device(device)
+    dtype = dtype or ("float32" if place == CPU else "bfloat16")
+    options = replace(DTYPES[dtype], one_layout=one_layout, drafts=drafts, device=place)
     if options.four_bits and options.device != CPU:
         raise ModelError(f"weights in four bits are laid out for the CPU; use bfloat16 on {options.device}")
     if cache:

@@ -56,9 +56,35 @@ def test_accelerators_have_numbers() -> None:
 
 
 @pytest.mark.usefixtures("two_accelerators")
+def test_cuda_is_preferred_where_it_is() -> None:
+    assert find_device("auto") == torch.device("cuda:0")
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"), [(None, "built without CUDA"), ("13.0", "for CUDA 13.0, and found no driver or no device")]
+)
+def test_where_it_is_not_the_reason_is_given(monkeypatch: pytest.MonkeyPatch, version: str | None, reason: str) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.version, "cuda", version)
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 0)
+    with pytest.raises(ModelError, match=reason):
+        find_device("cuda")
+    assert find_device("auto") == torch.device("cpu")
+
+
+@pytest.mark.usefixtures("meta_is_there")
+def test_elsewhere_than_on_a_cpu_half_precision_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(safetensors.torch, "load_file", load_file)
+    monkeypatch.setattr(loading, "self_test", lambda *_: None)
+    folder = str(saved_model(tmp_path))
+    assert load(folder, device="meta", cache=False).model.dtype is torch.bfloat16
+    assert load(folder, device="cpu", cache=False).model.dtype is torch.float32
+
+
+@pytest.mark.usefixtures("two_accelerators")
 @pytest.mark.parametrize("name", ["gpu", "cuda:2", "cuda:x", "mps", "meta", ""])
 def test_what_is_not_there_is_refused_and_what_is_there_named(name: str) -> None:
-    with pytest.raises(ModelError, match=f"no device {name} here; use one of cpu, cuda:0, cuda:1"):
+    with pytest.raises(ModelError, match=f"no device {name} here; use one of auto, cpu, cuda:0, cuda:1"):
         load("embedded", device=name)
 
 
