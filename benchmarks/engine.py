@@ -34,6 +34,7 @@ from promptlang.runtime.cache.slots import SlotAllocator
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.models import embedded, gguf_files
 from promptlang.runtime.models.loading import LoadedModel, load
+from promptlang.runtime.models.pass_costs import kept_costs
 from promptlang.runtime.random_stream import RandomStream
 from promptlang.runtime.requests import GenerateTokens
 from promptlang.runtime.usage import Usage
@@ -93,6 +94,21 @@ class Ours:
     def step(self) -> None:
         self.engine.step()
 
+    def seconds_a_token(self, prompt: list[int]) -> float:
+        """Of one answer after its first token, with drafts, from nothing that was answered before."""
+        model, measurements = self.loaded.model, self.loaded.measurements
+        costs = kept_costs(measurements, model)
+        drafting = None if model.drafting is None else kept_costs(measurements, model.drafting)
+        self.engine = Engine(self.loaded, EngineOptions(pass_costs=costs, drafting_costs=drafting))
+        self.usage = Usage()
+        self._ask(prompt, 1, WRITTEN)
+        while not self.usage.generated_tokens:
+            self.engine.step()
+        before, started = self.usage.generated_tokens, perf_counter()
+        while self.engine.step():
+            pass
+        return (perf_counter() - started) / (WRITTEN - before)
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -140,6 +156,15 @@ def decode_seconds(decoders: list[Decoder], prefix: list[int], siblings: int, ro
 
 STEPS_A_TURN = 5
 
+WRITTEN = 64
+"""Tokens of an answer that is written with drafts."""
+
+PASSAGE = (
+    "The bridge over the Elm was closed on Monday after an inspection found cracks in two of its nine piers. Maria "
+    "Keller, who leads the town's works department, said that repairs will take eleven weeks and cost 340,000 euros. "
+    "Buses are sent over the mill road until then, and the market stays where it is.\n\n"
+)
+
 
 class Bench:
     """Runs the figures one by one and collects them."""
@@ -148,7 +173,7 @@ class Bench:
         self.rounds = rounds
         gguf = embedded.find_gguf()
         assert gguf is not None, "the benchmark needs the embedded model"
-        self.ours = {dtype: Ours(load(dtype=dtype)) for dtype in DTYPES}
+        self.ours = {dtype: Ours(load(dtype=dtype, drafts=True)) for dtype in DTYPES}
         self.llama = LlamaCpp(gguf, 8192, torch.get_num_threads())
         self.transformers = Transformers(gguf_files.converted(gguf, print))
         self.figures: list[Figure] = []
@@ -173,6 +198,8 @@ class Bench:
         self.prefill()
         for siblings, prefix, least in [(1, 512, 0.8), (8, 512, 1.0), (32, 512, 1.4), (16, 2048, 2.0), (32, 2048, 2.5)]:
             self.decode(self.llama, siblings, prefix, least)
+        self.written("a text of its own, 1 sequence, with drafts, over llama.cpp", PASSAGE, 1.0)
+        self.written("quoting a text, 1 sequence, with drafts, over llama.cpp", f"{PASSAGE}Again: {PASSAGE}", 1.8)
         self.decode(self.transformers, 32, 2048, 8)
         self.growth()
         self.host_share()
@@ -193,6 +220,24 @@ class Bench:
         *ours, theirs = (siblings / took for took in seconds)
         name = f"decode, {siblings} sequence{'s' * (siblings > 1)}, prefix {prefix:,}, over {peer.name}"
         self.faster(name, ours, theirs, least)
+
+    def written(self, name: str, text: str, least: float) -> None:
+        """One answer, token by token for the peer."""
+        prompt = self.loaded.tokenizer.encode(text)
+        prompt = prompt[: len(prompt) - len(self.loaded.tokenizer.encode(PASSAGE)) // 2] if text != PASSAGE else prompt
+        ours: dict[str, list[float]] = {dtype: [] for dtype in self.ours}
+        theirs: list[float] = []
+        self.llama.start(prompt, 1)
+        for _ in range(self.rounds):
+            for dtype, one in self.ours.items():
+                ours[dtype].append(one.seconds_a_token(prompt))
+            self.llama.step()
+            theirs += [timed(self.llama.step) for _ in range(STEPS_A_TURN)]
+        self.faster(name, [1 / median(kept) for kept in ours.values()], 1 / median(theirs), least)
+
+    @property
+    def loaded(self) -> LoadedModel:
+        return next(iter(self.ours.values())).loaded
 
     def growth(self) -> None:
         ratios = []
