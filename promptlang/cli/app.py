@@ -11,21 +11,32 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from io import TextIOWrapper
+from time import perf_counter, process_time
 from typing import Any, NoReturn, TypeAlias
 
 from promptlang import __version__
+from promptlang.cli import garbage
+from promptlang.cli.ending import end_at_once
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.cli.sizes import byte_count
 from promptlang.runtime.openmp import spin_briefly
 
+_STARTED = perf_counter() - process_time()
+"""When this process began, where it is a command's own: up to here it has hardly waited for anything."""
+
 
 def main() -> NoReturn:
     """The `promptlang` command."""
+    garbage.put_off()
     spin_briefly()
     _open_closed()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")  # JSON is, whatever the system's own encoding
-    sys.exit(execute(sys.argv[1:]))
+    options = argparse.Namespace(started=_STARTED, tools=None)
+    code = execute(sys.argv[1:], options)
+    if options.tools is None:
+        end_at_once(code)
+    sys.exit(code)  # functions of the user's may have files open
 
 
 def _open_closed() -> None:
@@ -37,17 +48,19 @@ def _open_closed() -> None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
-def execute(arguments: Sequence[str]) -> int:
+def execute(arguments: Sequence[str], options: argparse.Namespace | None = None) -> int:
     """Run one command.
 
     Args:
         arguments: what stands after `promptlang`.
+        options: takes what they say; `started` is when the command began, on the clock of `perf_counter`.
 
     Returns:
         The exit code.
     """
+    options = options or argparse.Namespace(started=perf_counter())
     try:
-        options = _parser().parse_args(arguments)
+        _parser().parse_args(arguments, options)
         code: int = options.command(options)
         sys.stdout.flush()
     except CommandError as error:

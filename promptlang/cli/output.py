@@ -24,7 +24,7 @@ class Output:
         stdout: for results alone; what tools and libraries print goes to stderr.
     """
 
-    started: float = field(default_factory=perf_counter)
+    started: float
     console: Console = field(default_factory=lambda: Console(stderr=True, highlight=False))
     stdout: TextIO = field(default_factory=lambda: sys.stdout)
 

@@ -5,6 +5,7 @@ from concurrent.futures import Future
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from promptlang.cli import garbage
 from promptlang.cli.errors import CommandError, ExitCode
 from promptlang.repl.conversation import Conversation
 from promptlang.repl.known import Known, Refused
@@ -57,6 +58,8 @@ def _load(settings: Settings, loading: "Future[EngineLoop]") -> None:
     try:
         from promptlang.session.opening import open_loop
 
-        loading.set_result(open_loop(settings)[1])
+        loop = open_loop(settings)[1]
+        garbage.look_from_now_on()
+        loading.set_result(loop)
     except BaseException as error:
         loading.set_exception(error)

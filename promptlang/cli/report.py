@@ -99,7 +99,7 @@ def numbers(usage: Usage, seconds: float) -> str:
 
     Args:
         usage: its counters.
-        seconds: from the start of the command, loading included.
+        seconds: from the beginning of the process, loading included.
     """
     warnings = [
         f"{count} answer{'' if count == 1 else 's'} {what}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from promptlang.cli import garbage
 from promptlang.cli.arguments import chosen, common_arguments, template_options
 from promptlang.cli.check import checked, show
 from promptlang.cli.data import Row, read_rows
@@ -29,8 +30,13 @@ from promptlang.values.values import Value
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the command line asks for; names as there."""
+    """What the command line asks for; names as there.
 
+    Attributes:
+        started: when the command began, on the clock of `perf_counter`.
+    """
+
+    started: float
     file: str
     program: str | None
     arg: list[str]
@@ -77,7 +83,7 @@ class RunOptions:
 
 def run(options: RunOptions) -> ExitCode:
     """Check a program, bind its arguments, then run it."""
-    output = Output()
+    output = Output(options.started)
     _refuse_contradictions(options)
     file = checked(options.file)
     if not file.is_ok:
@@ -189,6 +195,7 @@ class _Command:
         try:
             with self.output.status(f"loading {self.options.model}") as tell:
                 session.open(tell, ahead=self.program)
+            garbage.look_from_now_on()
         except OpeningError as error:
             raise CommandError(str(error)) from error
         for said in session.unread_options:

@@ -346,6 +346,7 @@ def test_help_that_can_not_be_written_is_one_message(
 def test_what_is_for_a_closed_stream_is_dropped(
     closed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(app, "end_at_once", sys.exit)  # this process goes on
     monkeypatch.setattr(sys, closed, None)
     for arguments, code in ((["explain", "PL203"], 0), (["explain", "PL999"], 2)):
         monkeypatch.setattr(sys, "argv", ["promptlang", *arguments])
