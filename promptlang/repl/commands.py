@@ -19,6 +19,9 @@ from promptlang.repl.rewriting import beginning_with, with_more_tokens
 
 MOST_ALTERNATIVES = 8
 
+MOST_SHOWN = 4
+"""Tokens that a type allowed, and that it refused."""
+
 Run: TypeAlias = Callable[[Conversation, str, Printer], list[Diagnostic] | None]
 """Runs a command, given what stands behind its name; gives the warnings of the statements that it ran."""
 
@@ -197,6 +200,23 @@ def _alternatives(conversation: Conversation, rest: str, printer: Printer) -> li
     return []
 
 
+def _why(conversation: Conversation, rest: str, printer: Printer) -> None:
+    from promptlang.repl.engine_views import place_of
+
+    began = conversation.last_began
+    if began.node.shape is None:
+        raise Refused("error: the last answer is free text, to which no type allowed some tokens only")
+    step = _number(rest, 1) if rest else None
+    after = conversation.prompt.fork()
+    place = place_of(conversation.backend, began.prompt, after, began.node.shape, step, MOST_SHOWN)
+    after.release()
+    end = ", or the answer's end" if place.may_end else ""
+    printer.line(f"token {place.step} of {place.steps}: {place.text!r}; the type allowed {place.allowed_count}{end}")
+    for title, found in (("allowed", place.allowed), ("refused", place.refused)):
+        for one in found:
+            printer.line(f"  {title}  {one.probability:7.2%}  {one.text!r}")
+
+
 def _seed(conversation: Conversation, rest: str, printer: Printer) -> None:
     conversation.seed = _number(rest, conversation.seed)
     printer.line(f"seed {conversation.seed}")
@@ -237,6 +257,7 @@ COMMANDS: Mapping[str, Command] = {
     "continue": Command("", "the last answer anew, with room for twice as many tokens", _continue),
     "edit": Command("", "the last statement anew, as you change it in $EDITOR", _edit),
     "alternatives": Command("[N]", "how the last answer might have begun; begin with the Nth", _alternatives),
+    "why": Command("[N]", "what the type allowed at the last token of the last answer, or at its Nth", _why),
     "seed": Command("[N]", "the seed of what runs next", _seed),
     "load": Command("FILE", "run the statements of a file", _load),
     "save": Command("FILE", "write what stands as a program that gives the same answers", _save),

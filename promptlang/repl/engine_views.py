@@ -6,7 +6,7 @@ import numpy as np
 
 from promptlang.grammar.compiler import compile_constraint
 from promptlang.grammar.shapes import Shape, Str
-from promptlang.grammar.vocabulary import Mask, Vocabulary
+from promptlang.grammar.vocabulary import Mask, Vocabulary, allows
 from promptlang.repl.known import Refused
 from promptlang.runtime.backend import Backend, Prompt
 from promptlang.runtime.cache.drawing import draw
@@ -108,11 +108,80 @@ def alternatives(backend: Backend, prompt: Prompt, shape: Shape | None, heals: b
     engine = engine_of(backend)
     fork = _flushed(engine, prompt)
     head = heal(fork, engine.vocabulary) if heals else b""
-    allowed = _allowed(engine.vocabulary, shape, head)
-    found: list[Alternative] = []
-    while len(found) < count and allowed.any():
-        token, logprob = _likeliest(engine, fork.fork(), allowed)
-        allowed &= ~engine.vocabulary.mask([token])
+    return _likeliest_of(engine, fork, _allowed(engine.vocabulary, shape, head), count, head)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What might have stood at one place of an answer.
+
+    Attributes:
+        step: which token of the answer; 1 is the first.
+        steps: how many there are.
+        text: what the answer has there; empty where it ends.
+        allowed_count: how many tokens the type allowed.
+        may_end: whether it let the answer end.
+        allowed, refused: the likeliest tokens that it allowed, and that it did not, the likeliest first.
+    """
+
+    step: int
+    steps: int
+    text: str
+    allowed_count: int
+    may_end: bool
+    allowed: list[Alternative]
+    refused: list[Alternative]
+
+
+def place_of(backend: Backend, before: Prompt, after: Prompt, shape: Shape, step: int | None, count: int) -> Place:
+    """What a type allowed at one place of an answer.
+
+    Args:
+        backend: whose model is asked; nothing else runs on it.
+        before: where the answer begins.
+        after: a prompt that goes on from its end.
+        shape: what was to be written.
+        step: which token; None for the last.
+        count: how many tokens to show of those that were allowed, and of those that weren't.
+
+    Raises:
+        Refused: the answer has fewer tokens.
+    """
+    engine = engine_of(backend)
+    prompt = _flushed(engine, before)
+    start = len(prompt.flush())
+    state = compile_constraint(shape, engine.vocabulary).start()
+    taken: list[int] = []
+    for token in _flushed(engine, after).flush()[start:]:
+        if state.is_done() or not allows(state.mask(), token):
+            break
+        state.advance(token)
+        taken.append(token)
+    step = len(taken) if step is None else step
+    if not 1 <= step <= len(taken):
+        raise Refused(f"error: the answer has {len(taken)} tokens; give 1 to {len(taken)}")
+    state.rollback(len(taken) - step + 1)
+    prompt.extend(taken[: step - 1])
+    allowed = state.mask()
+    return Place(
+        step,
+        len(taken),
+        engine.vocabulary.token_bytes[taken[step - 1]].decode(errors="replace"),
+        int(np.bitwise_count(allowed.view(np.uint32)).sum()),
+        state.can_end(),
+        _likeliest_of(engine, prompt, allowed, count),
+        _likeliest_of(engine, prompt, engine.vocabulary.text_mask & ~allowed, count),
+    )
+
+
+def _likeliest_of(
+    engine: Engine, prompt: TokenPrompt, tokens: Mask, count: int, head: bytes = b""
+) -> list[Alternative]:
+    """The likeliest of some tokens at a prompt's end, as texts behind what was withdrawn."""
+    left, found = tokens.copy(), list[Alternative]()
+    while len(found) < count and left.any():
+        token, logprob = _likeliest(engine, prompt.fork(), left)
+        left &= ~engine.vocabulary.mask([token])
         text = engine.vocabulary.token_bytes[token][len(head) :].decode(errors="replace")
         found.append(Alternative(text, float(np.exp(logprob))))
     return found

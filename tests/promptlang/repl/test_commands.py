@@ -73,7 +73,7 @@ def test_what_is_wrong_is_refused(wrong: str) -> None:
     assert typed.conversation.messages == before
 
 
-@pytest.mark.parametrize("command", [":again", ":continue", ":edit", ":alternatives"])
+@pytest.mark.parametrize("command", [":again", ":continue", ":edit", ":alternatives", ":why"])
 def test_where_nothing_ran_there_is_no_last_statement(command: str) -> None:
     typed = Typed()
     typed(":undo")
@@ -200,6 +200,32 @@ def test_alternatives_are_those_that_the_type_allows() -> None:
     typed = Typed("assistant: x = gen(bool)\n")
     shown = typed(":alternatives").splitlines()
     assert {line.split("%  ")[1].strip("'")[0] for line in shown} == {"t", "f"}
+
+
+def test_why_tells_what_the_type_allowed_and_what_it_refused() -> None:
+    typed = Typed("assistant: x = gen(/(cat|cow) (sat|ran)/)\n", 'user: "More"\n')
+    typed(":undo")
+    first, *rest = typed(":why 1").splitlines()
+    count = int(first.split("allowed ")[1])
+    allowed = [line.split("%  ")[1] for line in rest if line.split()[0] == "allowed"]
+    refused = [line.split("%  ")[1] for line in rest if line.split()[0] == "refused"]
+    assert len(allowed) == min(4, count)
+    assert {text[:2] for text in allowed} == {"'c"}
+    assert len(refused) == 4
+    assert not {text for text in refused if text in allowed}
+    chances = [float(line.split()[1].rstrip("%")) for line in rest if line.split()[0] == "refused"]
+    assert chances == sorted(chances, reverse=True)
+    last = typed(":why").splitlines()[0]
+    steps = int(last.split(" of ")[1].split(":")[0])
+    assert last.startswith(f"token {steps} of {steps}: ")
+    assert typed["x"].endswith(last.split("'")[1])
+    with pytest.raises(Refused):
+        typed(f":why {steps + 1}")
+
+
+def test_free_text_has_no_type_that_allowed_anything() -> None:
+    with pytest.raises(Refused):
+        Typed("assistant: x = gen(max_tokens=1)\n")(":why")
 
 
 def test_a_beginning_is_text_whatever_it_holds() -> None:
