@@ -22,12 +22,13 @@ class Callee(Protocol[P, R]):
 
 
 def on_thread(statements: Statements, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Pending[R]:
-    """Call a function in a thread, with the caller's context variables."""
+    """Call a function in a thread, with the caller's context variables. A race of branches doesn't wait for it."""
     call = partial(copy_context().run, function, *args, **kwargs)
-    threads = statements.live.machine.loop.threads
+    threads, frame = statements.live.machine.loop.threads, statements.live.frame
 
     async def called() -> R:
         running = threads.run(call)
+        frame.is_away = True
         try:
             return await running
         except TaskCancelled:
@@ -35,5 +36,7 @@ def on_thread(statements: Statements, function: Callable[P, R], *args: P.args, *
             raise
         except Exception as error:
             raise Carried(error) from error
+        finally:
+            frame.is_away = False
 
     return Pending(statements.live.spawn(called()), lambda value: value)

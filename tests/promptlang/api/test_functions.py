@@ -349,6 +349,32 @@ def test_cancelling_a_task_ends_its_run() -> None:
 # Beside one another ----------------------------------------------------------------------------------------
 
 
+def test_a_race_does_not_wait_for_a_branch_that_calls_a_function() -> None:
+    """It has said less than the other, which would decide if it could go on."""
+    arrived = threading.Event()
+
+    @pl.program
+    def race(p: pl.Prompt) -> list[str]:
+        p.text("a")
+
+        def runner(b: pl.Branch) -> str:
+            if b.index == 0:
+                b.tool(arrived.wait, 60)
+                return "late"
+            b.gen(max_tokens=20, min_tokens=20)
+            b.keep(first=1)
+            arrived.set()
+            return "first"
+
+        return [branch.value for branch in p.fork(2, runner)]
+
+    try:
+        assert "first" in race()
+        assert arrived.is_set()
+    finally:
+        arrived.set()
+
+
 def test_branches_step_in_one_batch() -> None:
     @pl.program
     def side_by_side(p: pl.Prompt, count: int) -> None:
