@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextvars import copy_context
 from functools import update_wrapper
 from types import MethodType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
 
 from promptlang.api.any_program import AnyProgram, Execution, How, Outcome
 from promptlang.api.async_hosts import TaskHost
@@ -30,6 +30,7 @@ from promptlang.interpreter.tasks import Task
 
 P = ParamSpec("P")
 R = TypeVar("R")
+OwnerT = TypeVar("OwnerT")
 
 
 class _OfFunction(AnyProgram[P, R]):
@@ -118,10 +119,37 @@ class AsyncFunctionProgram(_OfFunction[P, R], AsyncProgram[P, R]):
         )
 
 
+class Method(Protocol[OwnerT, P, R]):
+    """What type checkers see of a program in a class: of an object, it is a program without `self`."""
+
+    @overload
+    def __get__(self, owner: None, kind: type[OwnerT]) -> "Method[OwnerT, P, R]": ...
+    @overload
+    def __get__(self, owner: OwnerT, kind: type[OwnerT] | None = None) -> FunctionProgram[P, R]: ...
+
+
+class AsyncMethod(Protocol[OwnerT, P, R]):
+    """As `Method`, of a coroutine function."""
+
+    @overload
+    def __get__(self, owner: None, kind: type[OwnerT]) -> "AsyncMethod[OwnerT, P, R]": ...
+    @overload
+    def __get__(self, owner: OwnerT, kind: type[OwnerT] | None = None) -> AsyncFunctionProgram[P, R]: ...
+
+
+# The first parameter that is a prompt decides; a type checker sees that two of these may fit one function.
 @overload
-def program(function: Callable[Concatenate[AsyncPrompt, P], Awaitable[R]]) -> AsyncFunctionProgram[P, R]: ...
+def program(  # type: ignore[overload-overlap]
+    function: Callable[Concatenate[AsyncPrompt, P], Awaitable[R]],
+) -> AsyncFunctionProgram[P, R]: ...
 @overload
-def program(function: Callable[Concatenate[Prompt, P], R]) -> FunctionProgram[P, R]: ...
+def program(  # type: ignore[overload-overlap]
+    function: Callable[Concatenate[Prompt, P], R],
+) -> FunctionProgram[P, R]: ...
+@overload
+def program(function: Callable[Concatenate[OwnerT, AsyncPrompt, P], Awaitable[R]]) -> AsyncMethod[OwnerT, P, R]: ...
+@overload
+def program(function: Callable[Concatenate[OwnerT, Prompt, P], R]) -> Method[OwnerT, P, R]: ...
 def program(function: Callable[..., Any]) -> Any:
     """Make a function a program: its first parameter is the prompt, which callers don't give.
 

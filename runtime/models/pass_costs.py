@@ -25,7 +25,7 @@ CONTEXT = 256
 ROUNDS = 4
 """How often each is tried; the least time counts, for what disturbs a pass only adds to it."""
 
-PATIENCE = 2.0
+PATIENCE = 4.0
 """Seconds after which no further round begins."""
 
 Clock = Callable[[], float]
