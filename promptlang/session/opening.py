@@ -9,9 +9,9 @@ from collections.abc import Callable
 from promptlang.interpreter.loop import EngineLoop
 from promptlang.runtime.engine import Engine, EngineOptions
 from promptlang.runtime.local_backend import LocalBackend
-from promptlang.runtime.models.loading import load
-from promptlang.runtime.models.model import ModelError
-from promptlang.runtime.models.pass_costs import kept_costs
+from promptlang.runtime.models.loading import LoadedModel, load
+from promptlang.runtime.models.model import Model, ModelError
+from promptlang.runtime.models.pass_costs import PassCosts, kept_costs
 from promptlang.runtime.requests import RequestError
 from promptlang.session.settings import OpeningError, Settings
 
@@ -38,15 +38,26 @@ def open_loop(settings: Settings, progress: Callable[[str], None] | None = None)
             drafts=speculates,
             progress=progress,
         )
-        drafting = loaded.model.drafting
         options = EngineOptions(
             kv_bytes=settings.kv_bytes,
             shares=settings.shares,
-            pass_costs=kept_costs(loaded.measurements, loaded.model) if speculates else None,
-            drafting_costs=kept_costs(loaded.measurements, drafting) if drafting is not None else None,
+            pass_costs=_costs(loaded, loaded.model, progress) if speculates else None,
+            drafting_costs=_costs(loaded, loaded.model.drafting, progress),
             template_options=settings.template_options,
         )
         engine = Engine(loaded, options)
         return engine, EngineLoop(LocalBackend(engine))
     except (ModelError, RequestError) as error:
         raise OpeningError(str(error)) from error
+
+
+def _costs(loaded: LoadedModel, model: Model | None, progress: Callable[[str], None] | None) -> PassCosts | None:
+    """What passes of a model cost here, if there is one; told about where they are measured."""
+    if model is None:
+        return None
+
+    def measured() -> None:
+        if progress is not None:
+            progress("measuring what passes of the model cost: once")
+
+    return kept_costs(loaded.measurements, model, measured)

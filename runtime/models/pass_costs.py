@@ -1,5 +1,6 @@
 """What a pass of the model costs by its rows: measured once on a machine, and kept."""
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from time import perf_counter
@@ -16,8 +17,8 @@ from promptlang.runtime.models.batch import build_batch
 from promptlang.runtime.models.measurements import Measurements
 from promptlang.runtime.models.model import Model, attention_of
 
-ROWS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-"""Row counts that are tried."""
+TRIES = (1, 32, 8, 4, 2, 16, 3, 6, 12, 24)
+"""Row counts that are tried, those first that tell most."""
 
 CONTEXT = 256
 """Tokens before them."""
@@ -26,7 +27,7 @@ ROUNDS = 4
 """How often each is tried; the least time counts, for what disturbs a pass only adds to it."""
 
 PATIENCE = 4.0
-"""Seconds after which no further round begins."""
+"""Seconds after which no more is tried."""
 
 Clock = Callable[[], float]
 
@@ -59,26 +60,31 @@ class PassCosts:
         return np.interp(rows, self.rows, self.seconds) + slope * beyond
 
 
-def kept_costs(measurements: Measurements, model: Model) -> PassCosts:
+def kept_costs(measurements: Measurements, model: Model, on_measure: Callable[[], None] = lambda: None) -> PassCosts:
     """`measured_costs`, unless they are known from an earlier start.
 
     Args:
         measurements: where they are kept.
         model: whose.
+        on_measure: called before they are measured, which takes some seconds.
     """
-    kept = measurements.kept(
-        "pass_costs", f"{model.shape} {model.weights}", lambda: asdict(measured_costs(model)), _is_costs
-    )
+
+    def measured() -> dict[str, Any]:
+        on_measure()
+        return asdict(measured_costs(model))
+
+    kept = measurements.kept("pass_costs", f"{model.shape} {model.weights}", measured, _is_costs)
     return PassCosts(tuple(kept["rows"]), tuple(kept["seconds"]), kept["alike_rows"])
 
 
 def _is_costs(value: Any) -> bool:
     try:
         rows, seconds, alike = list(value["rows"]), list(value["seconds"]), value["alike_rows"]
+        are_rows = len(rows) > 1 and rows == [tried for tried in sorted(TRIES) if tried in rows]
+        are_seconds = all(0 < one < 3600 for one in seconds) and seconds == sorted(seconds)
     except (TypeError, KeyError):
         return False
-    are_seconds = all(isinstance(one, float) and 0 < one < 3600 for one in seconds) and seconds == sorted(seconds)
-    return rows == list(ROWS) and len(seconds) == len(ROWS) and are_seconds and (alike is None or alike in ROWS)
+    return are_rows and are_seconds and len(rows) == len(seconds) and alike in (None, *rows)
 
 
 @torch.inference_mode()
@@ -89,26 +95,24 @@ def measured_costs(model: Model, clock: Clock = perf_counter) -> PassCosts:
         model: whose.
         clock: tells seconds.
     """
-    pool = KvPool(model.shape, CONTEXT + ROWS[-1], model.dtype, model.device)
+    pool = KvPool(model.shape, CONTEXT + max(TRIES), model.dtype, model.device)
     _passed(model, pool, 0, CONTEXT)
-    began, seconds = clock(), np.full(len(ROWS), np.inf)
     alone = _passed(model, pool, CONTEXT, 1)  # what a first pass makes ready isn't part of any other
     least = ALIKE * float(alone.std())
-    alike = [rows for rows in ROWS if float((_passed(model, pool, CONTEXT, rows) - alone).abs().max()) < least]
-    for _ in range(ROUNDS):
-        seconds = np.minimum(seconds, [_seconds(model, pool, rows, clock) for rows in ROWS])
-        if clock() - began > PATIENCE:
+    began, seconds, others = clock(), dict[int, float](), set[int]()
+    for rows in TRIES * ROUNDS:
+        started = clock()
+        if len(seconds) > 1 and started - began > PATIENCE:
             break
+        logits = _passed(model, pool, CONTEXT, rows)
+        seconds[rows] = min(clock() - started, seconds.get(rows, math.inf))
+        if float((logits - alone).abs().max()) > least:
+            others.add(rows)
+    tried = sorted(seconds)
     # What is slower for fewer rows is noise, for rows can be added that nobody looks at.
-    settled = np.minimum.accumulate(seconds[::-1])[::-1]
-    first_other = next((at for at, rows in enumerate(ROWS) if rows not in alike), None)
-    return PassCosts(ROWS, tuple(settled.tolist()), None if first_other is None else ROWS[first_other - 1])
-
-
-def _seconds(model: Model, pool: KvPool, rows: int, clock: Clock) -> float:
-    started = clock()
-    _passed(model, pool, CONTEXT, rows)
-    return clock() - started
+    settled = np.minimum.accumulate([seconds[rows] for rows in tried[::-1]])[::-1]
+    alike = max(rows for rows in tried if rows < min(others)) if others else None
+    return PassCosts(tuple(tried), tuple(settled.tolist()), alike)
 
 
 def _passed(model: Model, pool: KvPool, start: int, rows: int) -> torch.Tensor:
