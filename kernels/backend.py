@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 import torch
 
 from promptlang.kernels.lane import AttentionLane
-from promptlang.kernels.tiles import Heads
+from promptlang.kernels.tiles import Heads as Heads
 from promptlang.kernels.tree_attention import TreeAttention
 
 _LOG = logging.getLogger(__name__)

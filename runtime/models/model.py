@@ -4,8 +4,7 @@ from typing import Any, Protocol
 
 import torch
 
-from promptlang.kernels.backend import AttentionBackend, default_backend
-from promptlang.kernels.tiles import Heads
+from promptlang.kernels.backend import AttentionBackend, Heads, default_backend
 from promptlang.runtime.cache.kv_pool import KvPool
 from promptlang.runtime.models.batch import Batch
 from promptlang.runtime.models.logits import Logits
