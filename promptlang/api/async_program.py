@@ -1,9 +1,9 @@
 """Programs of coroutine functions, which are awaited."""
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextvars import copy_context
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from promptlang.api import async_running
 from promptlang.api.any_program import AnyProgram, Execution, Outcome, Start
@@ -48,6 +48,42 @@ class AsyncProgram(AnyProgram[P, R]):
         """Run the program once, and see it happen: `async with ... as run: async for event in run: ...`."""
         return AsyncStream(self, self.bound(args, kwargs))
 
+    @overload
+    def batch(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        ordered: Literal[True] = True,
+        at_once: int = ROWS_AT_ONCE,
+        on_error: Literal["raise"] = "raise",
+    ) -> AsyncGenerator[R, None]: ...
+    @overload
+    def batch(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        ordered: Literal[True] = True,
+        at_once: int = ROWS_AT_ONCE,
+        on_error: Literal["return"],
+    ) -> AsyncGenerator[R | Exception, None]: ...
+    @overload
+    def batch(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        ordered: Literal[False],
+        at_once: int = ROWS_AT_ONCE,
+        on_error: Literal["raise"] = "raise",
+    ) -> AsyncGenerator[tuple[int, R], None]: ...
+    @overload
+    def batch(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        ordered: Literal[False],
+        at_once: int = ROWS_AT_ONCE,
+        on_error: Literal["return"],
+    ) -> AsyncGenerator[tuple[int, R | Exception], None]: ...
     def batch(
         self,
         rows: Iterable[Mapping[str, Any]],
@@ -55,6 +91,6 @@ class AsyncProgram(AnyProgram[P, R]):
         ordered: bool = True,
         at_once: int = ROWS_AT_ONCE,
         on_error: Literal["raise", "return"] = "raise",
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncGenerator[Any, None]:
         """Run the program once a row, many at once; see `Program.batch`."""
         return async_running.batch(self, rows, ordered=ordered, at_once=at_once, on_error=on_error)

@@ -1,7 +1,7 @@
 """Programs in an event loop of asyncio: one run, and many rows."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
@@ -36,7 +36,7 @@ async def run(program: AnyProgram[P, R], args: tuple[Any, ...], kwargs: Mapping[
 
 async def batch(
     program: AnyProgram[P, R], rows: Iterable[Mapping[str, Any]], *, ordered: bool, at_once: int, on_error: str
-) -> AsyncIterator[Any]:
+) -> AsyncGenerator[Any, None]:
     """Run a program once a row, in the event loop; see `Program.batch`."""
     host = TaskHost(await asyncio.to_thread(program.engine.lead))
     rows_under_way = rows_at_once(program, rows, host, at_once, ordered)

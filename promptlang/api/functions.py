@@ -2,11 +2,13 @@
 
 import asyncio
 import inspect
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import copy_context
-from functools import update_wrapper
+from functools import partial, update_wrapper
+from inspect import Parameter
 from types import MethodType
-from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from promptlang.api.any_program import AnyProgram, Execution, How, Outcome
 from promptlang.api.async_hosts import TaskHost
@@ -30,7 +32,8 @@ from promptlang.interpreter.tasks import Task
 
 P = ParamSpec("P")
 R = TypeVar("R")
-OwnerT = TypeVar("OwnerT")
+O_contra = TypeVar("O_contra", contravariant=True)
+G_co = TypeVar("G_co", bound=AnyProgram[..., Any], covariant=True)
 
 
 class _OfFunction(AnyProgram[P, R]):
@@ -47,7 +50,7 @@ class _OfFunction(AnyProgram[P, R]):
     base: Self | None = None
 
     def __init__(self, function: Callable[Concatenate[Any, P], Any], how: How | None = None) -> None:
-        super().__init__(function.__name__, how or How())
+        super().__init__(_name_of(function), how or How())
         self._function = function
         self.__signature__ = _dressed(self, function)
 
@@ -57,14 +60,13 @@ class _OfFunction(AnyProgram[P, R]):
         return other
 
     def __reduce__(self) -> Any:
-        return _pickled(self.base, self._function, self._how)
+        if self.base is not None:
+            return _run_otherwise, (self.base, self._how)
+        name = getattr(self._function, "__qualname__", "")
+        return name if _found(self._function.__module__, name) is self else (program, (self._function,))
 
     def bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
         return self.__signature__.bind(*args, **kwargs)
-
-    def __get__(self, owner: object | None, kind: type[Any] | None = None) -> Self:
-        """As a method, its `self` is the object's."""
-        return self if owner is None else type(self)(MethodType(self._function, owner), self._how)
 
 
 class FunctionProgram(_OfFunction[P, R], Program[P, R]):
@@ -119,47 +121,61 @@ class AsyncFunctionProgram(_OfFunction[P, R], AsyncProgram[P, R]):
         )
 
 
-class Method(Protocol[OwnerT, P, R]):
-    """What type checkers see of a program in a class: of an object, it is a program without `self`."""
+class Method(Generic[O_contra, G_co]):
+    """A program in a class; taken from an object, or, of a class method, from the class, it is a program of that.
+
+    Args:
+        function: its second parameter is its prompt.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function: Any = function
+        update_wrapper(self, function)
 
     @overload
-    def __get__(self, owner: None, kind: type[OwnerT]) -> "Method[OwnerT, P, R]": ...
+    def __get__(self: "Method[type[Any], G_co]", owner: object, kind: type[Any] | None = None, /) -> G_co: ...
     @overload
-    def __get__(self, owner: OwnerT, kind: type[OwnerT] | None = None) -> FunctionProgram[P, R]: ...
-
-
-class AsyncMethod(Protocol[OwnerT, P, R]):
-    """As `Method`, of a coroutine function."""
-
+    def __get__(self, owner: None, kind: type[Any] | None = None, /) -> Self: ...
     @overload
-    def __get__(self, owner: None, kind: type[OwnerT]) -> "AsyncMethod[OwnerT, P, R]": ...
-    @overload
-    def __get__(self, owner: OwnerT, kind: type[OwnerT] | None = None) -> AsyncFunctionProgram[P, R]: ...
+    def __get__(self, owner: O_contra, kind: type[Any] | None = None, /) -> G_co: ...
+    def __get__(self, owner: Any, kind: type[Any] | None = None, /) -> Any:
+        bound = self._function.__get__(owner, kind)
+        return program(bound) if isinstance(bound, MethodType) else self
+
+    def __call__(self, owner: O_contra, /, *args: Any, **kwargs: Any) -> Any:
+        """As a method is called of its class."""
+        bound: Any = self.__get__(owner, type(owner))
+        return bound(*args, **kwargs)
 
 
-# The first parameter that is a prompt decides; a type checker sees that two of these may fit one function.
+# A method can be taken for a function whose `self` is a prompt; the first that fits counts, and that is the function.
 @overload
-def program(  # type: ignore[overload-overlap]
-    function: Callable[Concatenate[AsyncPrompt, P], Awaitable[R]],
-) -> AsyncFunctionProgram[P, R]: ...
+def program(function: Callable[Concatenate[AsyncPrompt, P], Awaitable[R]]) -> AsyncFunctionProgram[P, R]: ...  # type: ignore[overload-overlap]
 @overload
-def program(  # type: ignore[overload-overlap]
-    function: Callable[Concatenate[Prompt, P], R],
-) -> FunctionProgram[P, R]: ...
+def program(function: Callable[Concatenate[Prompt, P], R]) -> FunctionProgram[P, R]: ...  # type: ignore[overload-overlap]
 @overload
-def program(function: Callable[Concatenate[OwnerT, AsyncPrompt, P], Awaitable[R]]) -> AsyncMethod[OwnerT, P, R]: ...
+def program(
+    function: Callable[Concatenate[O_contra, AsyncPrompt, P], Awaitable[R]],
+) -> Method[O_contra, AsyncFunctionProgram[P, R]]: ...
 @overload
-def program(function: Callable[Concatenate[OwnerT, Prompt, P], R]) -> Method[OwnerT, P, R]: ...
-def program(function: Callable[..., Any]) -> Any:
+def program(function: Callable[Concatenate[O_contra, Prompt, P], R]) -> Method[O_contra, FunctionProgram[P, R]]: ...
+def program(function: Any) -> Any:
     """Make a function a program: its first parameter is the prompt, which callers don't give.
 
     Args:
         function: says what the prompt holds, with plain control flow, and returns the result. Its source is not read.
+            Of a method, the prompt comes behind `self`, or `cls`.
 
     Raises:
-        UsageError: it has no parameter for the prompt.
+        UsageError: it has no parameter for the prompt there, or is a generator.
     """
-    return AsyncFunctionProgram(function) if asyncio.iscoroutinefunction(function) else FunctionProgram(function)
+    if isinstance(function, AnyProgram | Method):
+        return function
+    if isinstance(function, staticmethod):
+        return program(function.__func__)
+    if isinstance(function, classmethod) or _is_method(function):
+        return Method(function)
+    return AsyncFunctionProgram(function) if _is_async(function) else FunctionProgram(function)
 
 
 # Runs ------------------------------------------------------------------------------------------------------
@@ -202,13 +218,16 @@ def _called(
 # Pickles ---------------------------------------------------------------------------------------------------
 
 
-def _pickled(base: AnyProgram[..., Any] | None, function: Callable[..., Any], how: How) -> Any:
-    """A program by the name that its module gives it, as functions are pickled."""
-    return function.__qualname__ if base is None else (_unpickled, (base, how))
+def _found(module: str, name: str) -> Any:
+    """What a module has by a name, as pickles look for it."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
 
 
-def _unpickled(program: AnyProgram[..., Any], how: How) -> AnyProgram[..., Any]:
-    return program._with(how)
+def _run_otherwise(base: AnyProgram[..., Any], how: How) -> AnyProgram[..., Any]:
+    return base._with(how)
 
 
 # Signatures ------------------------------------------------------------------------------------------------
@@ -218,15 +237,37 @@ def _dressed(program: object, function: Callable[..., Any]) -> inspect.Signature
     """Give a program its function's name and documentation, and the signature that callers see."""
     update_wrapper(program, function)  # type: ignore[arg-type]
     vars(program).pop("__wrapped__")  # its signature has the prompt
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise UsageError(f"{_name_of(function)} is a generator, and a program returns its result: return a list")
     signature = inspect.signature(function)
-    prompt = next((one for one in signature.parameters.values() if _is_prompt(one)), None)
-    first = prompt or next(iter(signature.parameters.values()), None)
-    if first is None or first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD):
-        raise UsageError(f"{function.__name__} needs a first parameter for its prompt: `p: pl.Prompt`")
-    return signature.replace(parameters=[one for one in signature.parameters.values() if one is not first])
+    parameters = list(signature.parameters.values())
+    if not parameters or parameters[0].kind not in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD):
+        raise UsageError(f"{_name_of(function)} needs a first parameter for its prompt: `p: pl.Prompt`")
+    late = next((one.name for one in parameters[1:] if _is_prompt(one)), None)
+    if late is not None:
+        raise UsageError(f"the prompt of {_name_of(function)} is its first parameter, not {late!r}: move it")
+    return signature.replace(parameters=parameters[1:])
 
 
-def _is_prompt(parameter: inspect.Parameter) -> bool:
+def _is_method(function: Callable[..., Any]) -> bool:
+    """Whether the prompt is the second parameter; without annotations, the first one's name tells."""
+    first, second = [*inspect.signature(function).parameters.values(), None, None][:2]
+    if first is None or second is None or _is_prompt(first):
+        return False
+    return _is_prompt(second) or first.name in ("self", "cls")
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return asyncio.iscoroutinefunction(function) or asyncio.iscoroutinefunction(type(function).__call__)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """What messages call it, and what its random numbers follow."""
+    inner = function.func if isinstance(function, partial) else function
+    return getattr(inner, "__name__", type(inner).__name__)
+
+
+def _is_prompt(parameter: Parameter) -> bool:
     annotation = parameter.annotation
     name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     return name.rpartition(".")[2] in ("Prompt", "AsyncPrompt")

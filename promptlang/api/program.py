@@ -1,7 +1,7 @@
 """Programs that are called as functions, and waited for."""
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextvars import copy_context
 from dataclasses import replace
 from typing import Any, Literal, ParamSpec, TypeVar, overload
@@ -66,12 +66,22 @@ class Program(AnyProgram[P, R]):
 
     @overload
     def batch(
-        self, rows: Iterable[Mapping[str, Any]], *, at_once: int = ROWS_AT_ONCE, on_error: Literal["raise"] = "raise"
-    ) -> Iterator[R]: ...
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        ordered: Literal[True] = True,
+        at_once: int = ROWS_AT_ONCE,
+        on_error: Literal["raise"] = "raise",
+    ) -> Generator[R, None, None]: ...
     @overload
     def batch(
-        self, rows: Iterable[Mapping[str, Any]], *, at_once: int = ROWS_AT_ONCE, on_error: Literal["return"]
-    ) -> Iterator[R | Exception]: ...
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        ordered: Literal[True] = True,
+        at_once: int = ROWS_AT_ONCE,
+        on_error: Literal["return"],
+    ) -> Generator[R | Exception, None, None]: ...
     @overload
     def batch(
         self,
@@ -80,7 +90,7 @@ class Program(AnyProgram[P, R]):
         ordered: Literal[False],
         at_once: int = ROWS_AT_ONCE,
         on_error: Literal["raise"] = "raise",
-    ) -> Iterator[tuple[int, R]]: ...
+    ) -> Generator[tuple[int, R], None, None]: ...
     @overload
     def batch(
         self,
@@ -89,7 +99,7 @@ class Program(AnyProgram[P, R]):
         ordered: Literal[False],
         at_once: int = ROWS_AT_ONCE,
         on_error: Literal["return"],
-    ) -> Iterator[tuple[int, R | Exception]]: ...
+    ) -> Generator[tuple[int, R | Exception], None, None]: ...
     def batch(
         self,
         rows: Iterable[Mapping[str, Any]],
@@ -97,7 +107,7 @@ class Program(AnyProgram[P, R]):
         ordered: bool = True,
         at_once: int = ROWS_AT_ONCE,
         on_error: Literal["raise", "return"] = "raise",
-    ) -> Iterator[Any]:
+    ) -> Generator[Any, None, None]:
         """Run the program once a row, many at once.
 
         Args:
@@ -133,6 +143,42 @@ class Program(AnyProgram[P, R]):
         """As `stream`, in an event loop."""
         return AsyncStream(self, self.bound(args, kwargs))
 
+    @overload
+    def abatch(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        ordered: Literal[True] = True,
+        at_once: int = ROWS_AT_ONCE,
+        on_error: Literal["raise"] = "raise",
+    ) -> AsyncGenerator[R, None]: ...
+    @overload
+    def abatch(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        ordered: Literal[True] = True,
+        at_once: int = ROWS_AT_ONCE,
+        on_error: Literal["return"],
+    ) -> AsyncGenerator[R | Exception, None]: ...
+    @overload
+    def abatch(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        ordered: Literal[False],
+        at_once: int = ROWS_AT_ONCE,
+        on_error: Literal["raise"] = "raise",
+    ) -> AsyncGenerator[tuple[int, R], None]: ...
+    @overload
+    def abatch(
+        self,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        ordered: Literal[False],
+        at_once: int = ROWS_AT_ONCE,
+        on_error: Literal["return"],
+    ) -> AsyncGenerator[tuple[int, R | Exception], None]: ...
     def abatch(
         self,
         rows: Iterable[Mapping[str, Any]],
@@ -140,6 +186,6 @@ class Program(AnyProgram[P, R]):
         ordered: bool = True,
         at_once: int = ROWS_AT_ONCE,
         on_error: Literal["raise", "return"] = "raise",
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncGenerator[Any, None]:
         """As `batch`, in an event loop."""
         return async_running.batch(self, rows, ordered=ordered, at_once=at_once, on_error=on_error)

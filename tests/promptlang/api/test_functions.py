@@ -39,19 +39,83 @@ def test_wrong_arguments_fail_before_a_model_is_loaded(monkeypatch: pytest.Monke
         ask("Why?", answer=3)  # type: ignore[call-arg]
 
 
+class Desk:
+    kind = "desk"
+
+    def __init__(self, tone: str) -> None:
+        self.tone = tone
+
+    @pl.program
+    def reply(self, p: pl.Prompt, ticket: str) -> tuple[str, str]:
+        """Reply to a ticket."""
+        p.text(f"{self.tone}: {ticket}")
+        return self.tone, p.gen(max_tokens=2)
+
+    @pl.program
+    async def later(self, p: pl.AsyncPrompt, ticket: str) -> str:
+        p.text(ticket)
+        return self.tone + await p.gen(max_tokens=2)
+
+    @pl.program
+    def untyped(self, p, ticket):  # type: ignore[no-untyped-def]
+        p.text(ticket)
+        return self.tone
+
+    @pl.program
+    @classmethod
+    def kinds(cls, p: pl.Prompt, ticket: str) -> str:
+        p.text(ticket)
+        return cls.kind
+
+    @pl.program
+    @staticmethod
+    def fixed(p: pl.Prompt, ticket: str) -> str:
+        p.text(ticket)
+        return "fixed"
+
+    @staticmethod
+    @pl.program
+    def fixed_too(p: pl.Prompt, ticket: str) -> str:
+        p.text(ticket)
+        return "fixed"
+
+
+class LateDesk(Desk):
+    kind = "late desk"
+
+    @pl.program
+    def reply(self, p: pl.Prompt, ticket: str) -> tuple[str, str]:
+        return super().reply(f"late: {ticket}")
+
+
 def test_a_method_is_a_program_of_its_object() -> None:
-    class Desk:
-        def __init__(self, tone: str) -> None:
-            self.tone = tone
-
-        @pl.program
-        def reply(self, p: pl.Prompt, ticket: str) -> tuple[str, str]:
-            p.text(f"{self.tone}: {ticket}")
-            return self.tone, p.gen(max_tokens=2)
-
     desk = Desk("calm")
     assert str(inspect.signature(desk.reply)) == "(ticket: str) -> tuple[str, str]"
+    assert desk.reply.__doc__ == Desk.reply.__doc__ == "Reply to a ticket."
     assert desk.reply("late")[0] == "calm"
+    assert Desk.reply(desk, "late") == desk.reply(ticket="late")
+    assert list(desk.reply.batch([{"ticket": "late"}])) == [desk.reply("late")]
+    assert LateDesk("calm").reply("lost") == desk.reply("late: lost")
+    assert asyncio.run(desk.later("late")).startswith("calm")
+    assert desk.untyped(ticket="late") == "calm"
+    with pytest.raises(TypeError, match="ticket"):
+        desk.reply()  # type: ignore[call-arg]
+
+
+def test_a_class_has_programs_as_it_has_methods() -> None:
+    assert (Desk.kinds("a"), LateDesk.kinds("a"), LateDesk("calm").kinds(ticket="a")) == (
+        "desk",
+        "late desk",
+        "late desk",
+    )
+    assert {one("a") for one in (Desk.fixed, Desk("calm").fixed, Desk.fixed_too, Desk("calm").fixed_too)} == {"fixed"}
+
+
+def test_a_program_that_a_class_holds_is_no_method() -> None:
+    class Holds:
+        asks = ask
+
+    assert Holds().asks("Why?") == ask("Why?")
 
 
 def test_its_source_is_not_read() -> None:
@@ -60,12 +124,40 @@ def test_its_source_is_not_read() -> None:
     assert names["said"](word="fox") == names["said"]("fox")
 
 
-def test_a_function_without_a_prompt_is_no_program() -> None:
-    with pytest.raises(pl.UsageError, match="first parameter"):
+def no_prompt() -> None:
+    """Takes none."""
 
-        @pl.program
-        def nothing() -> None:  # type: ignore[misc]
-            """Takes no prompt."""
+
+def late_prompt(ticket: str, more: str, p: pl.Prompt) -> None:
+    """Takes it too late."""
+
+
+def somewhere(*args: Any, **kwargs: Any) -> None:
+    """Takes it somewhere."""
+
+
+def generator(p: pl.Prompt) -> Any:
+    yield p.gen()
+
+
+async def async_generator(p: pl.AsyncPrompt) -> Any:
+    yield await p.gen()
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (no_prompt, "first parameter"),
+        (late_prompt, "first parameter, not 'p'"),
+        (somewhere, "first parameter"),
+        (generator, "generator"),
+        (async_generator, "generator"),
+    ],
+)
+def test_what_is_no_program_is_refused_by_name(function: Any, said: str) -> None:
+    with pytest.raises(pl.UsageError, match=said) as refused:
+        pl.program(function)
+    assert function.__name__ in str(refused.value)
 
 
 def test_options_collide_with_no_parameter() -> None:
@@ -522,7 +614,7 @@ def test_a_batch_reads_rows_as_there_is_room_and_gives_faults_where_asked() -> N
     assert isinstance(first, str)
     assert isinstance(second, TypeError)
     assert len(read) < 50
-    batch.close()  # type: ignore[attr-defined]
+    batch.close()
     with pytest.raises(TypeError):
         list(ask.batch([{"question": "a"}, {}]))
 
