@@ -1,10 +1,12 @@
 """What runs beside a prompt: programs that it calls, and functions in threads."""
 
+from asyncio import iscoroutinefunction
 from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
 from typing import ParamSpec, Protocol, TypeVar
 
+from promptlang.api.errors import UsageError
 from promptlang.api.speech import Pending, Speech
 from promptlang.api.statements import Statements
 from promptlang.api.strands import Carried
@@ -22,21 +24,25 @@ class Callee(Protocol[P, R]):
 
 
 def on_thread(statements: Statements, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Pending[R]:
-    """Call a function in a thread, with the caller's context variables. A race of branches doesn't wait for it."""
+    """Call a function in a thread, with the caller's context variables.
+
+    Raises:
+        UsageError: it is a coroutine function.
+    """
+    if iscoroutinefunction(function):
+        raise UsageError("a tool is a plain function, which runs in a thread; await a coroutine function itself")
     call = partial(copy_context().run, function, *args, **kwargs)
-    threads, frame = statements.live.machine.loop.threads, statements.live.frame
+    threads = statements.live.machine.loop.threads
 
     async def called() -> R:
         running = threads.run(call)
-        frame.is_away = True
         try:
-            return await running
+            with statements.frame.away():
+                return await running
         except TaskCancelled:
             threads.abandon(running)
             raise
         except Exception as error:
             raise Carried(error) from error
-        finally:
-            frame.is_away = False
 
     return Pending(statements.live.spawn(called()), lambda value: value)

@@ -113,6 +113,10 @@ class Branch:
         if self._task is not None:
             self._task.cancel()
 
+    def went_away(self) -> None:
+        """It waits for a tool from now on: nobody waits for it at a `keep first`."""
+        self._group.look()
+
     async def arrive_best(self, keep: int, count: int, score: float) -> None:
         """Wait at `keep count by score` until every live branch waits or has ended; raises Pruned unless among the
         best."""
@@ -304,14 +308,14 @@ class BranchGroup:
         """Tell who comes first, where it is clear."""
         late = [branch for race in self._races.values() for branch in race.decide(coming)]
         if self._faults or any(race.is_open for race in self._races.values()):
-            self._loop.watch(self._look)
+            self._loop.watch(self.look)
         else:
-            self._loop.unwatch(self._look)
+            self._loop.unwatch(self.look)
         for branch in late:
             branch.cancel()
 
-    def _look(self) -> None:
-        """The model has written more."""
+    def look(self) -> None:
+        """The model has written more, or a branch went away."""
         self._review(self._live)
         self._judge(self._live)
 

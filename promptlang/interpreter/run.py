@@ -1,6 +1,8 @@
 """What a run consists of: frames, each one prompt with its variables."""
 
 from collections import ChainMap, Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -136,6 +138,17 @@ class Frame:
     def text(self, expression: Expression) -> str:
         """An expression's value as it stands in a prompt."""
         return render_text(self.value(expression))
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """While it waits for a tool, nobody waits for it."""
+        self.is_away = True
+        if self.branch is not None:
+            self.branch.went_away()
+        try:
+            yield
+        finally:
+            self.is_away = False
 
     @property
     def on_prompt(self) -> OnPrompt | None:

@@ -110,7 +110,7 @@ class Task(Future[T]):
 
     def cancel(self) -> None:
         """End the coroutine where it waits; its `finally` blocks run before this returns, unless it is the one that
-        calls. Only while nothing else moves the loop; other threads post it."""
+        calls: then it ends where it waits next. Only while nothing else moves the loop; other threads post it."""
         if self._is_done or self._cancelling:
             return
         self._cancelling = True
@@ -122,6 +122,7 @@ class Task(Future[T]):
         if self._is_done:
             return
         before, self._loop.current = self._loop.current, self
+        was_cancelling = self._cancelling
         try:
             resume = self._coroutine.send
             waiting_for = self._coroutine.throw(TaskCancelled()) if self._cancelling else resume(None)
@@ -135,7 +136,10 @@ class Task(Future[T]):
             self.reject(Interrupted(interrupt))
             raise
         else:
-            waiting_for.when_done(lambda: self._loop.soon(self))
+            if self._cancelling and not was_cancelling:
+                self._loop.soon(self)
+            else:
+                waiting_for.when_done(lambda: self._loop.soon(self))
         finally:
             self._loop.current = before
 

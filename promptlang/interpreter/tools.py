@@ -17,14 +17,12 @@ async def run_tool(machine: Machine, node: ToolNode, frame: Frame) -> None:
     if function is None:
         raise RunError(f"nobody gave a function for the tool `{tool.name}`", node.span, frame.path)
     running = machine.loop.threads.run(lambda: call(tool, function, arguments))
-    frame.is_away = True
     try:
-        value = await running
+        with frame.away():
+            value = await running
     except TaskCancelled:
         machine.loop.threads.abandon(running)
         raise
     except ToolError as error:
         raise RunError(str(error), node.span, frame.path) from error
-    finally:
-        frame.is_away = False
     frame.bind(node.target, value)

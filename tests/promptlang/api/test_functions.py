@@ -643,6 +643,44 @@ def test_a_tool_runs_beside_the_model() -> None:
     assert threading.get_ident() not in uses()
 
 
+@pytest.mark.parametrize("begins", ["at once", "late"])
+def test_nobody_waits_for_a_branch_in_a_tool_to_be_the_first(begins: str) -> None:
+    kept = threading.Event()
+
+    @pl.program
+    def first(p: pl.Prompt) -> list[int]:
+        def branch(b: pl.Branch) -> int:
+            if b.index == 0:
+                if begins == "late":
+                    ask("Something else?")
+                b.tool(kept.wait, 20)
+            b.keep(first=1)
+            return b.index
+
+        return [b.value for b in p.fork(2, branch)]
+
+    assert first() == [1]
+    kept.set()
+
+
+def test_nobody_waits_for_a_task_in_a_tool_to_be_the_first() -> None:
+    kept = threading.Event()
+
+    @pl.program
+    async def first(p: pl.AsyncPrompt) -> list[int]:
+        async def branch(b: pl.AsyncBranch) -> int:
+            if b.index == 0:
+                await asyncio.sleep(0.01)
+                await b.tool(kept.wait, 20)
+            await b.keep(first=1)
+            return b.index
+
+        return [b.value for b in await p.fork(2, branch)]
+
+    assert asyncio.run(first()) == [1]
+    kept.set()
+
+
 # Engines ---------------------------------------------------------------------------------------------------
 
 

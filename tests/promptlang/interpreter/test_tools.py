@@ -388,6 +388,31 @@ def test_a_branch_that_is_not_kept_is_not_waited_for() -> None:
     event.set()
 
 
+def test_a_branch_that_goes_to_a_tool_while_another_has_arrived_is_not_waited_for() -> None:
+    text = """
+        tool stall()
+
+        program main():
+            fork index in [0, 1] as all:
+                if index == 0:
+                    x = write()
+                    log x
+                    stall()
+                keep first 1
+            return [one.index for one in all]
+
+        program write() -> str:
+            "text"
+            x = gen(max_tokens=3)
+            return x
+        """
+    event = Event()
+    began = time.monotonic()
+    assert run(text, stall=lambda: event.wait(PATIENCE) and None) == [1]
+    assert time.monotonic() - began < PATIENCE / 2
+    event.set()
+
+
 def test_a_call_that_waits_for_a_thread_does_not_begin_once_its_branch_is_cancelled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
